@@ -1,0 +1,48 @@
+"""A deployed tuning law: from conditions to knobs, with NumPy alone."""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from actors.policy import Policy
+from actors.snapshot import Snapshot
+
+
+class Law:
+    """Maps conditions to the knobs that minimise the objective it was trained on: ``law(c) -> x``.
+
+    The policy's mean action at the state (x, c) = (0, c), the centre of the knobs, clipped to [-1, 1].
+    """
+
+    def __init__(self, snapshot: Snapshot):
+        if snapshot.spec.head != "gaussian" or snapshot.spec.obs_dim <= snapshot.spec.action_dim:
+            raise ValueError("not the policy of a tuning problem: its state must hold knobs and conditions")
+        self.knobs = snapshot.spec.action_dim
+        self.conditions = snapshot.spec.obs_dim - self.knobs
+        self._policy = Policy(snapshot)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Law":
+        """Reads ``law.npz`` of a run directory; nothing in it is executed."""
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(Snapshot.from_bytes(arrays["snapshot"].tobytes()))
+
+    def __call__(self, conditions: Any) -> np.ndarray:
+        """Knobs ``[m, knobs]`` in [-1, 1] for conditions ``[m, conditions]``; one row gives one row."""
+        c = np.asarray(conditions, np.float64)
+        rows = np.atleast_2d(c)
+        if rows.shape[1:] != (self.conditions,):
+            raise ValueError(f"conditions of shape {c.shape} where the law takes [m, {self.conditions}]")
+        knobs = np.clip(self._policy.mode(centre_states(rows, self.knobs)), -1, 1)
+        return knobs[0] if c.ndim == 1 else knobs
+
+
+def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
+    """The states ``[m, knobs + conditions]`` at which a law is asked: knobs at 0, the centre of their range."""
+    return np.concatenate([np.zeros((len(conditions), knobs)), conditions], axis=1)
+
+
+def save_law(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
+    """Writes a snapshot as ``law.npz``."""
+    np.savez(path, snapshot=np.frombuffer(snapshot.to_bytes(), np.uint8))

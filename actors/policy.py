@@ -1,0 +1,110 @@
+"""The policy rebuilt from a snapshot, in NumPy.
+
+A matrix product may give a row other last bits in a batch of another size, because BLAS picks its kernel by shape.
+So every product here has the same number of rows: batches are padded to blocks of ``BLOCK``, and a row's action is
+the same bits whichever rows it is batched with. All of it in float64: at a std of 1e-4 a float32 mean moves the
+log-probability by 1e-2.
+"""
+
+import numpy as np
+
+from actors.snapshot import Snapshot
+
+BLOCK = 16
+OBS_CLIP = 10.0
+OBS_EPSILON = 1e-8
+RAW_LOG_STD_MAX = 4.0
+LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+
+
+def normalise(obs: np.ndarray, mean: np.ndarray | None, var: np.ndarray | None) -> np.ndarray:
+    """Normalised observations, clipped to 10 standard deviations; as they are where there are no statistics."""
+    if mean is None or var is None:
+        return obs
+    return np.clip((obs - mean) / np.sqrt(var + OBS_EPSILON), -OBS_CLIP, OBS_CLIP)
+
+
+class Policy:
+    """Chooses actions from observations ``[n, obs_dim]``; rows are independent of how they are batched."""
+
+    def __init__(self, snapshot: Snapshot):
+        self.snapshot = snapshot
+        self.spec = snapshot.spec
+        self._layers = self.spec.views(snapshot.theta)
+        self._activation = np.tanh if self.spec.activation == "tanh" else lambda x: np.maximum(x, 0)
+
+    def act(self, obs: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Samples actions.
+
+        Args:
+            obs: raw observations, ``[n, obs_dim]``.
+            noise: standard normals ``[n, action_dim]`` (Gaussian) or uniforms ``[n, 1]`` (categorical).
+
+        Returns:
+            Actions ``[n, action_dim]`` before any clipping (Gaussian) or choices ``[n, 1]`` (categorical), and their
+            log-probabilities ``[n]``.
+        """
+        out = self._forward(obs)
+        padded = _pad(noise)
+        if self.spec.head == "categorical":
+            actions, logprobs = _choose(out, padded)
+        else:
+            mean, log_std = self._gaussian(out)
+            std = np.exp(log_std)
+            actions = mean + std * padded
+            # From the rounded action, as the learner will: at a tiny std it is not exactly mean + std * noise.
+            logprobs = np.sum(-0.5 * ((actions - mean) / std) ** 2 - log_std - LOG_SQRT_2PI, axis=-1)
+        return actions[: len(obs)], logprobs[: len(obs)]
+
+    def mode(self, obs: np.ndarray) -> np.ndarray:
+        """The likeliest actions: ``[n, action_dim]`` (Gaussian, the mean) or ``[n, 1]`` (categorical)."""
+        out = self._forward(obs)[: len(obs)]
+        if self.spec.head == "categorical":
+            return np.argmax(out, axis=-1)[:, None].astype(np.float64)
+        return out[:, : self.spec.action_dim]
+
+    def uncertainty(self, obs: np.ndarray) -> np.ndarray:
+        """Ranks observations by the entropy of the action there, ``[n]``.
+
+        For a Gaussian, the sum of the raw log stds: the entropy up to a constant, without the floor and the limit
+        under which different states would tie.
+        """
+        out = self._forward(obs)
+        if self.spec.head == "gaussian":
+            return np.sum(out[:, self.spec.action_dim :], axis=-1)[: len(obs)]
+        logprobs = _log_softmax(out)
+        return -np.sum(np.exp(logprobs) * logprobs, axis=-1)[: len(obs)]
+
+    def _forward(self, obs: np.ndarray) -> np.ndarray:
+        """The network's outputs, ``[n padded to whole blocks, outputs]``."""
+        rows = _pad(np.asarray(obs, np.float64))
+        x = normalise(rows, self.snapshot.obs_mean, self.snapshot.obs_var).reshape(-1, BLOCK, rows.shape[1])
+        *hidden, (weight, bias) = self._layers
+        for w, b in hidden:
+            x = self._activation(np.matmul(x, w) + b)
+        return (np.matmul(x, weight) + bias).reshape(len(rows), -1)
+
+    def _gaussian(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and log std. The floor is smooth, std^2 = floor^2 + exp(raw)^2, so that it never stops a gradient."""
+        raw = np.minimum(np.ascontiguousarray(out[:, self.spec.action_dim :]), RAW_LOG_STD_MAX)
+        log_std = 0.5 * np.log(self.snapshot.std_floor**2 + np.exp(2 * raw))
+        return np.ascontiguousarray(out[:, : self.spec.action_dim]), log_std
+
+
+def _pad(rows: np.ndarray) -> np.ndarray:
+    """Rows filled up with zeros to whole blocks."""
+    missing = -len(rows) % BLOCK
+    return np.concatenate([rows, np.zeros((missing, *rows.shape[1:]))]) if missing else np.ascontiguousarray(rows)
+
+
+def _log_softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = logits - np.max(logits, axis=-1, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True))
+
+
+def _choose(logits: np.ndarray, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverse-CDF sampling: choices ``[n, 1]`` and their log-probabilities ``[n]``."""
+    logprobs = _log_softmax(logits)
+    cumulative = np.cumsum(np.exp(logprobs), axis=-1)
+    choices = np.sum(uniforms >= cumulative[:, :-1], axis=-1, keepdims=True)
+    return choices.astype(np.float64), np.take_along_axis(logprobs, choices, axis=-1)[:, 0]

@@ -1,0 +1,254 @@
+"""Drivers as processes, over pipes.
+
+      submit: shares of the slots ---> queue of tasks
+                                          |   an idle driver takes the next one
+                     snapshot, task       v
+      learner  ======================>  driver 0 .. N-1   (forkserver children: NumPy shared, no torch)
+               <======================
+                      facts
+      result: waits on pipes *and* process sentinels; a driver that died or is past its time is replaced, and its
+      task goes back to the head of the queue.
+
+A driver is written to only while it is reading (it has no task then), and the learner reads whatever driver has
+something to say, so neither side ever blocks the other, however large snapshot and facts are. A driver that stops
+in the middle of a message is found by the sockets' own time-outs.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import socket
+import struct
+import sys
+import time
+import types
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+
+from actors import driver as protocol
+from actors.pool import DriverError, Pool, Round
+from actors.rollout import Collector, Job, Kind, Task
+from actors.snapshot import Snapshot
+from actors.trajectory import Layout, Trajectory
+
+MAX_FAILURES = 3
+"""So often a task may lose its driver, or a driver fail to start, before the run gives up."""
+CLOSE_SECONDS = 2.0
+"""So long all drivers together may take to end by themselves."""
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+class RemoteTraceback(Exception):
+    """The traceback of an exception in a driver, as text."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class Driver:
+    """The learner's end of one driver process."""
+
+    def __init__(self, context: multiprocessing.context.BaseContext, job: Job, index: int, timeout: float):
+        self.index = index
+        self.timeout = timeout
+        self.task: Task | None = None
+        self.version = -1
+        self.ready = False
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(  # type: ignore[attr-defined]
+            target=protocol.main, args=(theirs, job, index), name=f"driver-{index}", daemon=True
+        )
+        with _clean_start():
+            self.process.start()
+        theirs.close()
+        _set_timeouts(self.connection, timeout)
+        self._restart_clock()
+
+    @property
+    def idle(self) -> bool:
+        return self.ready and self.task is None
+
+    def _restart_clock(self) -> None:
+        self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
+
+    def give(self, task: Task, snapshot: bytes, version: int) -> None:
+        """Sends a task, and the snapshot if the driver does not hold it yet."""
+        self.task = task
+        self._restart_clock()
+        if self.version != version:
+            self.connection.send_bytes(snapshot)
+            self.version = version
+        self.connection.send_bytes(protocol.pack_task(task))
+
+    def receive(self) -> bytes:
+        """Reads one message: facts or the sign that it is ready.
+
+        Raises:
+            DriverError: the driver says that it failed.
+            OSError, EOFError: it is gone, or stopped in the middle of a message.
+        """
+        message = self.connection.recv_bytes()
+        if message[:1] == protocol.ERROR:
+            text = message[1:].decode()
+            raise DriverError(f"driver {self.index} failed: {text.strip().splitlines()[-1]}") from RemoteTraceback(text)
+        return message
+
+    def end(self, patience: float) -> None:
+        """Ends the process: kindly, by closing its pipe, so that it can close its environments; by force if it must."""
+        self.connection.close()
+        self.process.join(patience)
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+
+
+class ProcessPool(Pool):
+    """``drivers`` processes, started side by side.
+
+    Args:
+        job: what they run.
+        drivers: how many.
+        timeout: seconds that a task, or a start, may take before the driver is replaced; 0 for no limit.
+    """
+
+    def __init__(self, job: Job, drivers: int, timeout: float):
+        super().__init__(job, drivers)
+        self._timeout = timeout
+        checker = Collector(job)  # a user's mistake shows here, before any process starts
+        self._layouts = {kind: checker.layout(kind) for kind in Kind}
+        self._context = _context(checker.sampler.preload if checker.sampler else ())
+        checker.close()
+        self._tasks: deque[Task] = deque()
+        self._failures: Counter[Task | str] = Counter()
+        self._parts: list[Trajectory] = []
+        self._drivers: list[Driver] = []
+        try:
+            for index in range(drivers):
+                self._drivers.append(Driver(self._context, job, index, timeout))
+            while not all(driver.ready for driver in self._drivers):
+                self._handle_events()
+        except BaseException:
+            self.close()
+            raise
+
+    def layout(self, kind: Kind) -> Layout:
+        return self._layouts[kind]
+
+    def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
+        self._snapshot = protocol.SNAPSHOT + snapshot.to_bytes()
+        self._version = snapshot.version
+        self._slots = self.job.slots(kind)
+        self._tasks.extend(self.shares(step, kind))
+        self._failures.clear()
+        self._parts = []
+        self._started = self._held = time.monotonic()
+        self._deal()
+
+    def result(self) -> Round:
+        while sum(map(len, self._parts)) < self._slots:
+            self._handle_events()
+            self._deal()
+        return Round(self._parts, self._held - self._started, time.monotonic() - self._held)
+
+    def close(self) -> None:
+        for driver in self._drivers:
+            driver.connection.close()
+        deadline = time.monotonic() + CLOSE_SECONDS
+        for driver in self._drivers:
+            driver.end(max(0.0, deadline - time.monotonic()))
+        self._drivers = []
+
+    def _deal(self) -> None:
+        """Gives the next tasks to idle drivers."""
+        for driver in list(self._drivers):
+            if self._tasks and driver.idle:
+                try:
+                    driver.give(self._tasks.popleft(), self._snapshot, self._version)
+                except OSError:
+                    self._replace(driver, "died")
+
+    def _handle_events(self) -> None:
+        """Waits for the next message, death or deadline, and deals with all that are due."""
+        busy = [driver for driver in self._drivers if not driver.idle]
+        deadline = min((driver.deadline for driver in busy), default=float("inf"))
+        patience = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
+        watched = {d.connection: d for d in self._drivers} | {d.process.sentinel: d for d in self._drivers}
+        due = {id(watched[ready]): watched[ready] for ready in wait(list(watched), patience)}  # type: ignore[index,call-overload]
+        for driver in due.values():
+            try:
+                # A driver that died may have sent its facts, or its reason, before: read that first.
+                if not driver.connection.poll():
+                    raise EOFError
+                self._take(driver, driver.receive())
+            except (OSError, EOFError):
+                self._replace(driver, "died")
+        for driver in list(self._drivers):
+            if not driver.idle and time.monotonic() > driver.deadline:
+                self._replace(driver, f"took longer than --driver-timeout {self._timeout:g} s")
+
+    def _take(self, driver: Driver, message: bytes) -> None:
+        if message[:1] == protocol.READY:
+            driver.ready = True
+            self._failures["start"] = 0
+            return
+        task, driver.task = driver.task, None
+        assert task is not None, "facts come only in answer to a task"
+        _, held_at = protocol.FACTS_STRUCT.unpack_from(message)
+        facts = memoryview(message)[protocol.FACTS_STRUCT.size :]
+        self._parts.append(Trajectory.over(self._layouts[task.kind], task.stop - task.start, facts))
+        self._held = max(self._held, held_at)
+
+    def _replace(self, driver: Driver, reason: str) -> None:
+        """Puts a fresh process in the place of ``driver``; its task is redone by whoever is free first."""
+        task = driver.task
+        what = f"slots {task.start} to {task.stop - 1} of step {task.step}" if task else "its start"
+        self._failures[task or "start"] += not driver.idle
+        if self._failures[task or "start"] >= MAX_FAILURES:
+            raise DriverError(f"driver {driver.index} {reason} during {what}, {MAX_FAILURES} times in a row")
+        if task:
+            self._tasks.appendleft(task)
+        driver.end(patience=0)
+        self.restarts += 1
+        self._drivers[driver.index] = Driver(self._context, self.job, driver.index, self._timeout)
+
+
+def _context(preload: Iterable[str]) -> multiprocessing.context.BaseContext:
+    """Forkserver where there is one, with what a driver imports preloaded and shared by all; else spawn."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["actors.driver", *preload])
+    return context
+
+
+@contextlib.contextmanager
+def _clean_start() -> Iterator[None]:
+    """Starts a child that does not re-run this program's main module, and whose BLAS has one thread.
+
+    Both start methods import the parent's main module in the child. It may be the training program or a user's
+    script, and torch with it, which no driver needs: 200 MB and a second each.
+    """
+    main, environment = sys.modules["__main__"], {name: os.environ.get(name) for name in THREAD_LIMITS}
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        for name, value in environment.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _set_timeouts(connection: Connection, seconds: float) -> None:
+    """Lets reads and writes fail, where pipes are sockets, when the other side stops in the middle of a message."""
+    if not seconds or sys.platform == "win32":
+        return
+    with socket.socket(fileno=os.dup(connection.fileno())) as pipe:
+        whole = int(seconds)
+        value = struct.pack("ll", whole, int((seconds - whole) * 1e6))
+        pipe.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)
+        pipe.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, value)

@@ -1,0 +1,215 @@
+"""Slots of a training step, rolled out: the only place that steps an environment.
+
+``facts(i) = rollout(snapshot, seed, step, i)`` whoever runs it, whenever, and whatever slots run beside it.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import VectorEnv
+
+from actors.keys import Stream, env_seed, generator, slot_numbers
+from actors.policy import Policy
+from actors.samplers import Sampler, make_sampler
+from actors.snapshot import Snapshot
+from actors.trajectory import Layout, Trajectory
+from env.errors import UsageError
+from env.make import Problem
+
+
+class Kind(IntEnum):
+    """What a slot is run for."""
+
+    COLLECT = 1
+    EVALUATE = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """Slots ``start`` .. ``stop`` - 1 of training step ``step``."""
+
+    kind: Kind
+    step: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What stays the same over a run: sent once to each driver.
+
+    Attributes:
+        problem: the environment.
+        sampler: as ``--sampler`` gives it; ``env`` for the environment's own starts.
+        candidates: for uncertainty sampling, candidates a start.
+        seed: of the run.
+        episodes: slots of a training step, E.
+        time_steps: length of a slot, T.
+        eval_starts: states at which a law is evaluated, ``[m, dims]``; None outside tuning.
+        eval_episodes: evaluation episodes where there are no such states.
+        eval_time_steps: their length at the most.
+    """
+
+    problem: Problem
+    sampler: str
+    candidates: int
+    seed: int
+    episodes: int
+    time_steps: int
+    eval_starts: np.ndarray | None = None
+    eval_episodes: int = 0
+    eval_time_steps: int = 1
+
+    def slots(self, kind: Kind) -> int:
+        """Number of slots of a round of this kind."""
+        if kind == Kind.COLLECT:
+            return self.episodes
+        return self.eval_episodes if self.eval_starts is None else len(self.eval_starts)
+
+    def length(self, kind: Kind) -> int:
+        """Time steps of a slot of this kind."""
+        return self.time_steps if kind == Kind.COLLECT else self.eval_time_steps
+
+
+class Collector:
+    """Runs tasks: owns the environments, the sampler and the current policy. One a driver.
+
+    Attributes:
+        obs_dim: size of an observation.
+        action_dim: numbers in an action; 1 for a choice.
+        choices: how many there are to choose from; 0 where actions are continuous.
+        sampler: of start states; None where the environment's own are used.
+        policy: the current one; None before the first snapshot.
+    """
+
+    def __init__(self, job: Job, driver: int = 0):
+        self.job = job
+        self.driver = driver
+        self._batches: dict[int, VectorEnv] = {}
+        batch = self._batch(1)
+        self.obs_dim = batch.single_observation_space.shape[0]
+        actions = batch.single_action_space
+        self.choices = int(actions.n) if isinstance(actions, spaces.Discrete) else 0
+        self.action_dim = 1 if self.choices else int(np.prod(actions.shape))
+        self.sampler = _make_sampler(job, batch)
+        self.policy: Policy | None = None
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Takes over a new policy."""
+        self.policy = Policy(snapshot)
+
+    def layout(self, kind: Kind) -> Layout:
+        """Shapes of the facts of this kind."""
+        return Layout(self.job.length(kind), self.obs_dim, self.action_dim, self.job.problem.family == "tuning")
+
+    def run(self, task: Task) -> Trajectory:
+        """Rolls out the slots of ``task`` with the current policy and returns their facts."""
+        assert self.policy is not None, "a snapshot comes before the first task"
+        env = self._batch(task.stop - task.start)
+        facts = Trajectory.empty(self.layout(task.kind), task.stop - task.start)
+        facts.slots[:] = np.arange(task.start, task.stop)
+        facts.versions[:] = self.policy.snapshot.version
+        facts.drivers[:] = self.driver
+        self._roll(env, task, facts)
+        facts.truncations[:, -1] |= ~facts.terminations[:, -1]  # cut by the slot's end: bootstrapped
+        if hasattr(env, "evaluations"):
+            facts.evaluations[:] = env.evaluations
+        return facts
+
+    def _roll(self, env: VectorEnv, task: Task, facts: Trajectory) -> None:
+        assert self.policy is not None
+        noise = self._noise(task) if task.kind == Kind.COLLECT else None
+        episode = np.zeros(len(facts), int)
+        obs, infos = env.reset(seed=self._seeds(task, episode), options=self._start_options(task))
+        _record_objective(facts, 0, infos)
+        for t in range(facts.rewards.shape[1]):
+            facts.obs[:, t] = obs
+            if noise is None:
+                facts.actions[:, t] = self.policy.mode(obs)
+            else:
+                facts.actions[:, t], facts.logprobs[:, t] = self.policy.act(obs, noise[:, t])
+            obs, facts.rewards[:, t], facts.terminations[:, t], facts.truncations[:, t], infos = env.step(
+                _to_space(facts.actions[:, t], env.single_action_space)
+            )
+            facts.final_obs[:, t] = obs
+            _record_objective(facts, t + 1, infos)
+            ended = facts.terminations[:, t] | facts.truncations[:, t]
+            episode += ended
+            if task.kind == Kind.EVALUATE and episode.all():
+                break  # the first episode of each slot is all that counts
+            if ended.any() and t + 1 < facts.rewards.shape[1]:
+                obs, _ = env.reset(seed=self._seeds(task, episode), options={"reset_mask": ended})
+
+    def _batch(self, rows: int) -> VectorEnv:
+        """The environment for so many rows, built once for each number that comes up."""
+        if rows not in self._batches:
+            self._batches[rows] = self.job.problem.make_batch(rows)
+        return self._batches[rows]
+
+    def _noise(self, task: Task) -> np.ndarray:
+        method = "random" if self.choices else "standard_normal"
+        key = (self.job.seed, task.step, Stream.ACTIONS)
+        shape = (self.job.time_steps, self.action_dim)
+        return slot_numbers(method, key, self.job.episodes, slice(task.start, task.stop), shape)
+
+    def _seeds(self, task: Task, episode: np.ndarray) -> list[int] | None:
+        if self._start_options(task) is not None and self.job.problem.family == "tuning":
+            return None
+        # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.
+        step, stream = (task.step, Stream.ENV) if task.kind == Kind.COLLECT else (0, Stream.EVAL_ENV)
+        slots = range(task.start, task.stop)
+        return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
+
+    def _start_options(self, task: Task) -> dict | None:
+        rows = slice(task.start, task.stop)
+        if task.kind == Kind.EVALUATE:
+            starts = self.job.eval_starts
+            return None if starts is None else {"starts": starts[rows], "evaluate_starts": False}
+        if self.sampler is None:
+            return None
+        rng = generator(self.job.seed, task.step, Stream.STARTS)
+        starts = self.sampler.sample(self.job.episodes, rng, self.policy, rows)  # type: ignore[arg-type]
+        if starts.shape != (task.stop - task.start, self.sampler.dims):
+            raise ValueError(
+                f"{type(self.sampler).__name__}.sample returned {starts.shape} for rows {task.start} to "
+                f"{task.stop - 1} of {self.job.episodes} starts in {self.sampler.dims} dimensions"
+            )
+        return {"starts": starts}
+
+    def close(self) -> None:
+        """Closes the environments."""
+        for batch in self._batches.values():
+            batch.close()
+
+
+def _make_sampler(job: Job, batch: VectorEnv) -> Sampler | None:
+    space = getattr(batch, "start_space", None)
+    if job.sampler == "env":
+        return None
+    if space is None:
+        raise UsageError(
+            f"--sampler {job.sampler}: the starts of --env {job.problem.env} cannot be set; use --sampler env, its own"
+        )
+    return make_sampler(job.sampler, space.low, space.high, job.candidates)
+
+
+def _to_space(actions: np.ndarray, space: spaces.Space) -> np.ndarray:
+    """Actions for the environment: a choice, or numbers clipped to [-1, 1] and scaled to the space's bounds."""
+    if isinstance(space, spaces.Discrete):
+        return actions[:, 0].astype(np.int64) + space.start
+    assert isinstance(space, spaces.Box)
+    bounded = np.isfinite(space.low) & np.isfinite(space.high)
+    actions = actions.reshape(-1, *space.shape)
+    unit = np.where(bounded, np.clip(actions, -1, 1), actions)
+    if (space.low == -1).all() and (space.high == 1).all():
+        return unit.astype(space.dtype)
+    with np.errstate(invalid="ignore"):  # inf - inf in the entries that are not used
+        scaled = space.low + (unit + 1) * (space.high - space.low) / 2
+    return np.where(bounded, scaled, unit).astype(space.dtype)
+
+
+def _record_objective(facts: Trajectory, column: int, infos: dict) -> None:
+    if facts.objectives.shape[1]:
+        facts.objectives[:, column] = infos["objective"]

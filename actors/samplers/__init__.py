@@ -1,0 +1,9 @@
+"""Start samplers: where the episodes of a training step begin. One strategy a file, one contract."""
+
+from actors.samplers.base import Sampler
+from actors.samplers.latin_hypercube import LatinHypercube
+from actors.samplers.mix import Mix, make_sampler
+from actors.samplers.random import Random
+from actors.samplers.uncertainty import Uncertainty
+
+__all__ = ["LatinHypercube", "Mix", "Random", "Sampler", "Uncertainty", "make_sampler"]

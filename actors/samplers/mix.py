@@ -1,0 +1,90 @@
+"""Heterogeneous sampling, and samplers by name."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from actors.policy import Policy
+from actors.samplers.base import Sampler
+from actors.samplers.latin_hypercube import LatinHypercube
+from actors.samplers.random import Random
+from actors.samplers.uncertainty import Uncertainty
+from env.errors import UsageError, nearest
+from env.make import import_object
+
+SAMPLERS: dict[str, type[Sampler]] = {"random": Random, "lhs": LatinHypercube, "uncertainty": Uncertainty}
+HETEROGENEOUS = "random:1,lhs:1,uncertainty:1"
+
+
+class Mix(Sampler):
+    """Several samplers, each for a contiguous share of the step's slots in proportion to its weight.
+
+    With three equal shares, three drivers run one sampler each; any other number of drivers changes nothing.
+    """
+
+    def __init__(self, samplers: Sequence[Sampler], weights: Sequence[float]):
+        super().__init__(samplers[0].l_bounds, samplers[0].u_bounds)
+        self.samplers = list(samplers)
+        self.preload = tuple(module for sampler in samplers for module in sampler.preload)
+        self.weights = np.asarray(weights, np.float64)
+
+    def shares(self, n: int) -> list[slice]:
+        """The slots of each sampler, out of ``n``."""
+        ends = np.rint(n * np.cumsum(self.weights) / np.sum(self.weights)).astype(int)
+        return [slice(int(a), int(b)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
+        parts = [np.empty((0, self.dims))]
+        # A generator each, so that what one sampler draws does not depend on how much another drew before it.
+        for sampler, share, own in zip(self.samplers, self.shares(n), rng.spawn(len(self.samplers)), strict=True):
+            start, stop = max(rows.start, share.start), min(rows.stop, share.stop)
+            if start < stop:
+                wanted = slice(start - share.start, stop - share.start)
+                parts.append(sampler.sample(share.stop - share.start, own, policy, wanted))
+        return np.concatenate(parts)
+
+
+def make_sampler(spec: str, l_bounds: np.ndarray, u_bounds: np.ndarray, candidates: int) -> Sampler:
+    """Builds the sampler that ``--sampler`` names.
+
+    Args:
+        spec: ``random``, ``lhs``, ``uncertainty``, ``heterogeneous``, ``package.module:Class``, or a mix of them such
+            as ``random:2,lhs:1``.
+        l_bounds, u_bounds: bounds of a start state.
+        candidates: for uncertainty sampling, candidates a start.
+    """
+    samplers, weights = [], []
+    for item in (HETEROGENEOUS if spec == "heterogeneous" else spec).split(","):
+        name, weight = _weighted(spec, item)
+        cls = _sampler_class(spec, name)
+        extra = {"candidates": candidates} if cls is Uncertainty else {}
+        samplers.append(cls(l_bounds, u_bounds, **extra))
+        weights.append(weight)
+    return Mix(samplers, weights) if len(samplers) > 1 else samplers[0]
+
+
+def _weighted(spec: str, item: str) -> tuple[str, float]:
+    """Splits ``name:weight``; ``package.module:Class`` alone has weight 1."""
+    name, _, tail = item.strip().rpartition(":")
+    try:
+        weight = float(tail)
+    except ValueError:
+        return item.strip(), 1.0
+    if not 0 < weight < np.inf:
+        raise UsageError(f"--sampler {spec}: the weight of '{name}' must be above 0, got {tail}")
+    return name, weight
+
+
+def _sampler_class(spec: str, name: str) -> type[Sampler]:
+    if name in SAMPLERS:
+        return SAMPLERS[name]
+    if ":" not in name:
+        known = [*SAMPLERS, "heterogeneous", "env"]
+        raise UsageError(
+            f"--sampler {spec}: no sampler '{name}'{nearest(name, known)}; known are {', '.join(known)} (alone), "
+            f"package.module:Class, and mixes such as random:2,lhs:1"
+        )
+    cls = import_object("--sampler", name)
+    if not (isinstance(cls, type) and issubclass(cls, Sampler)):
+        raise UsageError(f"--sampler {spec}: {name} must be a subclass of actors.samplers.Sampler")
+    return cls

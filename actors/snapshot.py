@@ -1,0 +1,111 @@
+"""The snapshot: everything an action depends on, and nothing else. The one thing that is broadcast.
+
+Bytes: magic, version, length of the JSON header, the header (network, std floor, number of parameters), then float64
+arrays: theta, and the observation normaliser's mean and variance. Reading them executes nothing.
+"""
+
+import hashlib
+import json
+import struct
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+
+PREFIX = struct.Struct("<4sQI")
+MAGIC = b"TLS1"
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """A declared multilayer perceptron, interpreted by torch in the learner and by NumPy in the drivers.
+
+    Attributes:
+        obs_dim: size of an observation.
+        hidden_sizes: widths of the hidden layers.
+        activation: between layers.
+        head: ``gaussian`` (a mean and a raw log std for each action), ``categorical`` (logits) or ``value``.
+        action_dim: number of continuous actions, or of choices; 1 for a value.
+    """
+
+    obs_dim: int
+    hidden_sizes: tuple[int, ...]
+    activation: Literal["tanh", "relu"]
+    head: Literal["gaussian", "categorical", "value"]
+    action_dim: int
+
+    @property
+    def layers(self) -> list[tuple[int, int]]:
+        """(inputs, outputs) of each linear layer, in order."""
+        outputs = 2 * self.action_dim if self.head == "gaussian" else self.action_dim
+        sizes = [self.obs_dim, *self.hidden_sizes, outputs]
+        return list(zip(sizes[:-1], sizes[1:], strict=True))
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return sum(inputs * outputs + outputs for inputs, outputs in self.layers)
+
+    def views(self, flat):
+        """Views of a flat vector as ``[(weight [inputs, outputs], bias [outputs])]``, for an array or a tensor."""
+        if len(flat) != self.size:
+            raise ValueError(f"{len(flat)} parameters for a network of {self.size}")
+        layers, at = [], 0
+        for inputs, outputs in self.layers:
+            middle, end = at + inputs * outputs, at + inputs * outputs + outputs
+            layers.append((flat[at:middle].reshape(inputs, outputs), flat[middle:end]))
+            at = end
+        return layers
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of the policy.
+
+    Attributes:
+        version: number of training steps that made it.
+        spec: the policy's network.
+        theta: its parameters, flat, float64, ``[spec.size]``.
+        std_floor: least standard deviation of a Gaussian policy.
+        obs_mean, obs_var: observation normaliser, ``[obs_dim]`` each; None where observations are used as they are.
+    """
+
+    version: int
+    spec: NetworkSpec
+    theta: np.ndarray
+    std_floor: float = 0.0
+    obs_mean: np.ndarray | None = None
+    obs_var: np.ndarray | None = None
+
+    def to_bytes(self) -> bytes:
+        """The snapshot as one message."""
+        arrays = [self.theta]
+        if self.obs_mean is not None and self.obs_var is not None:
+            arrays += [self.obs_mean, self.obs_var]
+        header = json.dumps(
+            {"spec": asdict(self.spec), "std_floor": self.std_floor, "normalised": len(arrays) > 1}, sort_keys=True
+        ).encode()
+        body = b"".join(np.ascontiguousarray(array, "<f8").tobytes() for array in arrays)
+        return PREFIX.pack(MAGIC, self.version, len(header)) + header + body
+
+    @classmethod
+    def from_bytes(cls, message: bytes | memoryview) -> "Snapshot":
+        """Rebuilds a snapshot; its arrays are read-only views of the message."""
+        if len(message) < PREFIX.size:
+            raise ValueError(f"a snapshot of {len(message)} bytes is cut short")
+        magic, version, length = PREFIX.unpack_from(message)
+        if magic != MAGIC:
+            raise ValueError(f"not a snapshot: it starts with {magic!r}")
+        header = json.loads(bytes(message[PREFIX.size : PREFIX.size + length]))
+        spec = NetworkSpec(**{**header["spec"], "hidden_sizes": tuple(header["spec"]["hidden_sizes"])})
+        values = np.frombuffer(message, "<f8", offset=PREFIX.size + length)
+        extra = 2 * spec.obs_dim if header["normalised"] else 0
+        if len(values) != spec.size + extra:
+            raise ValueError(f"a snapshot with {len(values)} values where its header says {spec.size + extra}")
+        theta, mean, var = np.split(values, [spec.size, spec.size + extra // 2])
+        return cls(version, spec, theta, header["std_floor"], *((mean, var) if extra else ()))
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the snapshot's bytes: equal digests, equal policies."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()

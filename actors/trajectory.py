@@ -1,0 +1,148 @@
+"""The trajectory record, rectangular [E, T, ...], and the merge of the parts that drivers send.
+
+A record lives in one buffer, so that sending it is one write and reading it is a cast: no pickling.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+class MergeError(ValueError):
+    """Parts that do not make up a training step; the text names the slot."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shapes of a record, known to both sides of a pipe.
+
+    Attributes:
+        time_steps: T.
+        obs_dim: size of an observation.
+        action_dim: numbers in an action.
+        objectives: whether raw objective values are recorded.
+    """
+
+    time_steps: int
+    obs_dim: int
+    action_dim: int
+    objectives: bool
+
+    def fields(self) -> dict[str, tuple[type, tuple[int, ...]]]:
+        """Type and shape of one slot of each field, in the buffer's order: the 8-byte ones first, so all align."""
+        t = self.time_steps
+        return {
+            "slots": (np.int64, ()),
+            "versions": (np.int64, ()),
+            "drivers": (np.int64, ()),
+            "evaluations": (np.int64, ()),
+            "obs": (np.float64, (t, self.obs_dim)),
+            "actions": (np.float64, (t, self.action_dim)),
+            "logprobs": (np.float64, (t,)),
+            "rewards": (np.float64, (t,)),
+            "objectives": (np.float64, ((t + 1) * self.objectives,)),
+            "final_obs": (np.float64, (t, self.obs_dim)),
+            "terminations": (np.bool_, (t,)),
+            "truncations": (np.bool_, (t,)),
+        }
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one slot."""
+        return sum(np.dtype(kind).itemsize * int(np.prod(shape)) for kind, shape in self.fields().values())
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Facts of ``n`` slots. Nothing in it is normalised or transformed.
+
+    Attributes:
+        slots: slot of each row, ``[n]``.
+        versions: policy version that acted, ``[n]``.
+        drivers: driver that collected the row, ``[n]``: for the curious, no result depends on it.
+        evaluations: evaluations of f spent on the row, ``[n]``.
+        obs: raw observations, ``[n, T, obs_dim]``.
+        actions: actions as sampled, before clipping, ``[n, T, action_dim]``.
+        logprobs: their log-probabilities, ``[n, T]``.
+        rewards: ``[n, T]``.
+        objectives: f of the start and of each state after it, ``[n, T + 1]``; ``[n, 0]`` where there is no f.
+        final_obs: the observation each step led to, before any reset, ``[n, T, obs_dim]``.
+        terminations, truncations: ``[n, T]`` of bool; a slot's last step is truncated unless it terminated.
+        buffer: the bytes that hold all of it.
+    """
+
+    slots: np.ndarray
+    versions: np.ndarray
+    drivers: np.ndarray
+    evaluations: np.ndarray
+    obs: np.ndarray
+    actions: np.ndarray
+    logprobs: np.ndarray
+    rewards: np.ndarray
+    objectives: np.ndarray
+    final_obs: np.ndarray
+    terminations: np.ndarray
+    truncations: np.ndarray
+    buffer: bytes | bytearray | memoryview
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @classmethod
+    def over(cls, layout: Layout, n: int, buffer: bytes | bytearray | memoryview) -> "Trajectory":
+        """A record of ``n`` slots whose arrays are views of ``buffer``."""
+        if len(buffer) != n * layout.slot_bytes:
+            raise MergeError(f"{len(buffer)} bytes for {n} slots of {layout.slot_bytes} bytes each")
+        arrays, offset = {}, 0
+        for name, (kind, shape) in layout.fields().items():
+            count = n * int(np.prod(shape))
+            arrays[name] = np.frombuffer(buffer, kind, count, offset).reshape(n, *shape)
+            offset += arrays[name].nbytes
+        return cls(**arrays, buffer=buffer)
+
+    @classmethod
+    def empty(cls, layout: Layout, n: int) -> "Trajectory":
+        """A record of ``n`` slots to be written to; all zeros."""
+        return cls.over(layout, n, bytearray(n * layout.slot_bytes))
+
+
+def merge(parts: Sequence[Trajectory], layout: Layout, slots: int, version: int) -> Trajectory:
+    """Merges parts into one record in the order of the slots, whatever order they arrived in.
+
+    Args:
+        parts: records that together hold slots 0 .. ``slots`` - 1, each once.
+        layout: shapes that they must have.
+        slots: number of slots in the step.
+        version: policy version that must have acted.
+
+    Raises:
+        MergeError: a slot is missing, there twice, out of range, of another version or of another shape.
+    """
+    merged = Trajectory.empty(layout, slots)
+    seen = np.zeros(slots, bool)
+    for part in parts:
+        _check_shapes(part, layout)
+        for slot, its_version in zip(part.slots.tolist(), part.versions.tolist(), strict=True):
+            if not 0 <= slot < slots:
+                raise MergeError(f"slot {slot}: out of range, the step has slots 0 to {slots - 1}")
+            if seen[slot]:
+                raise MergeError(f"slot {slot}: its facts came twice")
+            if its_version != version:
+                raise MergeError(f"slot {slot}: collected by policy version {its_version}, not by version {version}")
+            seen[slot] = True
+        for name in layout.fields():
+            getattr(merged, name)[part.slots] = getattr(part, name)
+    if not seen.all():
+        raise MergeError(f"slot {int(np.argmin(seen))}: its facts are missing")
+    return merged
+
+
+def _check_shapes(part: Trajectory, layout: Layout) -> None:
+    for name, (kind, shape) in layout.fields().items():
+        array, expected = getattr(part, name), (len(part.slots), *shape)
+        if array.shape != expected or array.dtype != kind:
+            raise MergeError(
+                f"slot {part.slots[0] if len(part.slots) else '?'}: {name} is {array.dtype} {array.shape}, "
+                f"expected {np.dtype(kind)} {expected}"
+            )

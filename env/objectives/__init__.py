@@ -1,0 +1,15 @@
+"""Objectives f(x, c): what a tuning law minimises over the knobs x for given conditions c."""
+
+from env.objectives.base import Objective
+from env.objectives.benchmarks import Ackley, Benchmark, Rosenbrock, ShiftedAckley, Sphere
+from env.objectives.solve import solve_numerically
+
+OBJECTIVES: dict[str, type[Benchmark]] = {
+    "ackley": Ackley,
+    "shifted-ackley": ShiftedAckley,
+    "rosenbrock": Rosenbrock,
+    "sphere": Sphere,
+}
+"""The built-in objectives by the name that ``--env`` takes."""
+
+__all__ = ["OBJECTIVES", "Ackley", "Objective", "Rosenbrock", "ShiftedAckley", "Sphere", "solve_numerically"]

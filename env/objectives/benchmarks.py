@@ -1,0 +1,105 @@
+"""The benchmark functions: Ackley, a shifted Ackley, Rosenbrock and Sphere, in n dimensions.
+
+The first ``knobs`` coordinates are tuned, the rest are conditions. Raw coordinates in [-b, b] are normalised to
+[-1, 1] by raw = b * x.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from env.errors import UsageError
+from env.objectives.base import Objective
+from env.objectives.solve import solve_numerically
+
+
+class Benchmark(Objective):
+    """A function of ``dims`` coordinates on [-bound, bound]^dims, of which the first ``knobs`` are tuned."""
+
+    bound: ClassVar[float]
+
+    def __init__(self, dims: int = 2, knobs: int = 1):
+        if dims < 2:
+            raise UsageError(f"--dims {dims}: at least 2 are needed, one knob and one condition")
+        if not 1 <= knobs < dims:
+            raise UsageError(f"--knobs {knobs}: must be from 1 to {dims - 1} with --dims {dims}, which leaves a condition")
+        self.knobs = knobs
+        self.conditions = dims - knobs
+
+    def raw(self, z: np.ndarray) -> np.ndarray:
+        """f of raw coordinates ``[n, dims]``."""
+        raise NotImplementedError
+
+    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
+        return self.raw(self.bound * np.concatenate([x, c], axis=1))
+
+    def _solution(self, x: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return x, self(x, c)
+
+
+class Ackley(Benchmark):
+    """Ackley's function on [-32.768, 32.768]^n; minimum 0 at 0 (Ackley 1987; a=20, b=0.2, c=2 pi).
+
+    Both of its terms grow with every |z_i| at fixed other coordinates or are least at z_i = 0, so the best knobs
+    are 0 whatever the conditions: a constant law.
+    """
+
+    bound = 32.768
+
+    def raw(self, z: np.ndarray) -> np.ndarray:
+        radius = np.sqrt(np.mean(z * z, axis=1))
+        ripple = np.mean(np.cos(2 * np.pi * z), axis=1)
+        return -20 * np.exp(-0.2 * radius) - np.exp(ripple) + 20 + np.e
+
+    def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._solution(np.zeros((len(c), self.knobs)), c)
+
+
+class ShiftedAckley(Ackley):
+    """Ackley's function with its knobs displaced by ``shift(c)``: the best knobs move with the conditions."""
+
+    def shift(self, c: np.ndarray) -> np.ndarray:
+        """Best knobs ``[n, knobs]``, in [-0.5, 0.5]: knob j follows the mean of conditions j and j + 1, cyclically."""
+        j = np.arange(self.knobs)
+        drive = 0.5 * (c[:, j % self.conditions] + c[:, (j + 1) % self.conditions])
+        return 0.5 * np.sin(0.5 * np.pi * drive + j)
+
+    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
+        return super().__call__(x - self.shift(c), c)
+
+    def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._solution(self.shift(c), c)
+
+
+class Rosenbrock(Benchmark):
+    """Rosenbrock's function on [-2.048, 2.048]^n; minimum 0 at 1 (Rosenbrock 1960)."""
+
+    bound = 2.048
+    metric = "msle"
+
+    def raw(self, z: np.ndarray) -> np.ndarray:
+        here, after = z[:, :-1], z[:, 1:]
+        return np.sum(100 * (after - here * here) ** 2 + (1 - here) ** 2, axis=1)
+
+    def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """With one knob z and first condition y the stationary points are the roots of 400z^3 + (2-400y)z - 2."""
+        if self.knobs > 1:
+            return solve_numerically(self, c)
+        roots = [np.roots([400, 0, 2 - 400 * y, -2]) for y in self.bound * c[:, 0]]
+        real = np.stack([np.where(np.abs(r.imag) < 1e-9, r.real, self.bound) for r in roots])
+        candidates = np.concatenate([np.clip(real / self.bound, -1, 1), np.tile([-1.0, 1.0], (len(c), 1))], axis=1)
+        values = np.stack([self(column[:, None], c) for column in candidates.T], axis=1)
+        best = np.argmin(values, axis=1)
+        return self._solution(candidates[np.arange(len(c)), best][:, None], c)
+
+
+class Sphere(Benchmark):
+    """The sum of squares on [-5.12, 5.12]^n; minimum 0 at 0. The best knobs are 0: a constant law."""
+
+    bound = 5.12
+
+    def raw(self, z: np.ndarray) -> np.ndarray:
+        return np.sum(z * z, axis=1)
+
+    def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._solution(np.zeros((len(c), self.knobs)), c)

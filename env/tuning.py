@@ -1,0 +1,129 @@
+"""The learn-to-optimise MDP over an objective (Li & Malik 2016, arXiv 1606.01885), batched and single.
+
+State s = (x, c): knobs and conditions, in [-1, 1]. The action is the new knob vector, absolute, so s' = (a, c).
+Reward r = f(s) - f(s'). Conditions never change within an episode; an episode is truncated after ``time_steps``.
+"""
+
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from env.objectives import OBJECTIVES, Objective
+
+
+class TuningVectorEnv(VectorEnv):
+    """The MDP for ``num_envs`` episodes at once; rows never mix, and a row's bits do not depend on ``num_envs``.
+
+    Never resets by itself (``AutoresetMode.DISABLED``). ``reset`` takes these options:
+
+    * ``starts``: start states ``[num_envs, dims]`` (default: uniform, from the seed);
+    * ``reset_mask``: the rows to reset, ``[num_envs]`` of bool (default: all);
+    * ``evaluate_starts``: False leaves f of the start states out, which saves an evaluation a row where the first
+      reward is not needed; that reward is then NaN (default: True).
+
+    ``infos["objective"]`` holds f of the current state, ``[num_envs]``; ``evaluations`` counts the rows of f
+    evaluated since the last full reset, ``[num_envs]``. f of a state is evaluated once.
+
+    Args:
+        objective: f, or the name of a built-in one (then ``kwargs`` are its ``dims`` and ``knobs``).
+        num_envs: number of rows.
+        time_steps: length of an episode.
+        evaluation_cost_ms: latency added to each row of an evaluation, in milliseconds.
+    """
+
+    metadata = {"autoreset_mode": AutoresetMode.DISABLED}
+
+    def __init__(
+        self,
+        objective: Objective | str,
+        num_envs: int = 1,
+        time_steps: int = 2,
+        evaluation_cost_ms: float = 0.0,
+        **kwargs: Any,
+    ):
+        self.objective = OBJECTIVES[objective](**kwargs) if isinstance(objective, str) else objective
+        self.num_envs = num_envs
+        self.time_steps = time_steps
+        self.evaluation_cost_ms = evaluation_cost_ms
+        self.single_observation_space = spaces.Box(-1.0, 1.0, (self.objective.dims,), np.float64)
+        self.single_action_space = spaces.Box(-1.0, 1.0, (self.objective.knobs,), np.float64)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.start_space = self.single_observation_space
+        self.evaluations = np.zeros(num_envs, np.int64)
+        self._state = np.zeros((num_envs, self.objective.dims))
+        self._value = np.full(num_envs, np.nan)
+        self._elapsed = np.full(num_envs, time_steps)  # so that a step before the first reset is refused
+
+    def _evaluate(self, rows: np.ndarray) -> np.ndarray:
+        """f of the states of ``rows``, counted and paid for."""
+        state = self._state[rows]
+        if self.evaluation_cost_ms:
+            time.sleep(self.evaluation_cost_ms * len(state) / 1000)
+        self.evaluations[rows] += 1
+        knobs = self.objective.knobs
+        value = self.objective(np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:]))
+        return np.asarray(value, np.float64).reshape(len(state))
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        options = options or {}
+        rows = np.asarray(options.get("reset_mask", np.ones(self.num_envs, bool)))
+        starts = np.asarray(options["starts"] if "starts" in options else self._own_starts(seed), np.float64)
+        if starts.shape != self._state.shape or not (np.abs(starts[rows]) <= 1).all():
+            raise ValueError(f"starts must lie in [-1, 1] and have shape {self._state.shape}, got {starts.shape}")
+        if rows.all():
+            self.evaluations[:] = 0
+        self._state[rows] = starts[rows]
+        self._elapsed[rows] = 0
+        self._value[rows] = self._evaluate(rows) if options.get("evaluate_starts", True) else np.nan
+        return self._state.copy(), {"objective": self._value.copy()}
+
+    def _own_starts(self, seed: int | list[int] | None) -> np.ndarray:
+        """Uniform starts; with a list of seeds, each row's from its own."""
+        if isinstance(seed, list):
+            return np.stack([np.random.default_rng(s).uniform(-1, 1, self.objective.dims) for s in seed])
+        super().reset(seed=seed)
+        return self.np_random.uniform(-1, 1, self._state.shape)
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Sets the knobs to ``actions`` ``[num_envs, knobs]``, clipped to [-1, 1]: a black box never leaves its bounds."""
+        if (self._elapsed >= self.time_steps).any():
+            rows = np.flatnonzero(self._elapsed >= self.time_steps).tolist()
+            raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
+        before = self._value.copy()
+        self._state[:, : self.objective.knobs] = np.clip(actions, -1, 1)
+        self._value[:] = self._evaluate(np.ones(self.num_envs, bool))
+        self._elapsed += 1
+        truncations = self._elapsed >= self.time_steps
+        infos = {"objective": self._value.copy()}
+        return self._state.copy(), before - self._value, np.zeros(self.num_envs, bool), truncations, infos
+
+
+class TuningEnv(gymnasium.Env):
+    """The MDP for one episode: one row of ``TuningVectorEnv``. ``options["starts"]`` is one state, ``[dims]``."""
+
+    def __init__(self, objective: Objective | str, **kwargs: Any):
+        self._batch = TuningVectorEnv(objective, num_envs=1, **kwargs)
+        self.objective = self._batch.objective
+        self.observation_space = self._batch.single_observation_space
+        self.action_space = self._batch.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        options = dict(options or {})
+        if "starts" in options:
+            options["starts"] = np.asarray(options["starts"], np.float64)[None]
+        obs, infos = self._batch.reset(seed=seed, options=options)
+        return obs[0], {"objective": float(infos["objective"][0])}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        obs, rewards, terminations, truncations, infos = self._batch.step(np.asarray(action)[None])
+        info = {"objective": float(infos["objective"][0])}
+        return obs[0], float(rewards[0]), bool(terminations[0]), bool(truncations[0]), info

@@ -1,0 +1,113 @@
+"""The command line of ``python -m ppo.train``: flags made from the configuration, errors of one line.
+
+Loads no torch, so that ``--help`` and a mistake are answered at once.
+"""
+
+import contextlib
+import dataclasses
+import io
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import tyro
+
+from env.errors import UsageError, nearest
+from ppo.config import Config, flag, read_config
+
+WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "resume")
+"""What may be said together with --resume: where it runs, not what it computes."""
+
+
+@dataclass(frozen=True)
+class Arguments(Config):
+    __doc__ = Config.__doc__
+
+    config: str | None = None
+    """Take the values of this config.json; other flags override it."""
+    run_dir: str | None = None
+    """Directory of the results (runs/<env>-<seed>-<time>); must be new or empty."""
+    resume: str | None = None
+    """Go on with an interrupted run in this directory; takes no other training flag."""
+    quiet: bool = False
+    """No progress bar and no table."""
+    track: bool = False
+    """Write TensorBoard events too."""
+
+    def to_config(self) -> Config:
+        """The configuration alone."""
+        return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
+
+
+def parse(argv: Sequence[str]) -> Arguments:
+    """Parses the command line.
+
+    Raises:
+        UsageError: a flag or value that is not understood, in one line.
+        SystemExit: after ``--help``.
+    """
+    default = Arguments()
+    path = _value_of("--config", argv)
+    if path is not None:
+        default = Arguments(**dataclasses.asdict(read_config(path)))
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            arguments, unknown = tyro.cli(
+                Arguments, prog="python -m ppo.train", args=list(argv), default=default, return_unknown_args=True
+            )
+    except SystemExit as end:
+        if end.code in (0, None):
+            raise
+        raise UsageError(_one_line(complaint.getvalue())) from None
+    if unknown:
+        flags = [flag(field.name) for field in dataclasses.fields(Arguments)]
+        raise UsageError(f"unknown argument {unknown[0]}{nearest(unknown[0], flags)}; --help lists the flags")
+    if arguments.resume is not None:
+        _check_alone(argv)
+    return arguments
+
+
+def _value_of(name: str, argv: Sequence[str]) -> str | None:
+    for position, word in enumerate(argv):
+        if word == name and position + 1 < len(argv):
+            return argv[position + 1]
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return None
+
+
+def given_flags(argv: Sequence[str]) -> list[str]:
+    """Field names of the flags on a command line, ``--no-x`` as x."""
+    words = [word.partition("=")[0] for word in argv if word.startswith("--")]
+    names = [word[2:].replace("-", "_") for word in words]
+    fields = {field.name for field in dataclasses.fields(Arguments)}
+    return [name if name in fields else name.removeprefix("no_") for name in names]
+
+
+def _check_alone(argv: Sequence[str]) -> None:
+    for name in given_flags(argv):
+        if name not in WITH_RESUME:
+            raise UsageError(
+                f"--resume takes no other training flag, and {flag(name)} was given: schedules depend on the run as it "
+                f"was begun; to train on under other settings, start a new run with --warm-start"
+            )
+
+
+def _one_line(box: str) -> str:
+    """The message of tyro's framed error, on one line."""
+    lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
+    message = " ".join(line for line in lines[1:] if line)
+    return message.partition(" Argument helptext:")[0].partition(" For full helptext")[0] or box.strip()
+
+
+def run_main(main: Callable[[list[str]], None]) -> None:
+    """Runs a command: exit code 0 done, 2 for a user's mistake (one line on stderr), 130 on Ctrl-C, 1 anything else."""
+    try:
+        main(sys.argv[1:])
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt as interrupt:
+        print(f"interrupted{f': {interrupt}' if str(interrupt) else ''}", file=sys.stderr)
+        sys.exit(130)

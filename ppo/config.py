@@ -1,0 +1,253 @@
+"""The one configuration: its fields are the flags of ``python -m ppo.train`` and the keys of ``config.json``.
+
+Loads no torch, so that ``--help`` answers at once.
+"""
+
+import dataclasses
+import json
+import pathlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from actors.keys import MAX_SEED
+from env.errors import UsageError, nearest
+from env.make import Problem
+
+ACTIVATIONS = ("tanh", "relu")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Trains a tuning law, or the policy of any Gymnasium environment, on data that driver processes collect.
+
+    A field that is None takes a default that depends on the problem's family (tuning or control) or on the
+    algorithm; ``resolved`` fills them in.
+    """
+
+    env: str = "rosenbrock"
+    """ackley, shifted-ackley, rosenbrock, sphere, a Gymnasium id, or package.module:Class."""
+    dims: int | None = None
+    """Coordinates of a built-in objective, knobs and conditions together (2)."""
+    knobs: int | None = None
+    """How many of the coordinates are tuned; the rest are conditions (1)."""
+    training_steps: int = 5000
+    """Training steps: broadcast, collect, train."""
+    episodes: int = 30
+    """Slots that are collected in a training step, E."""
+    time_steps: int | None = None
+    """Time steps of a slot, T (tuning: 2; control: the environment's time limit)."""
+    drivers: int = 0
+    """Drivers that collect; 0 collects in this process. Changes no result."""
+    backend: Literal["process", "thread"] = "process"
+    """What a driver is. Changes no result."""
+    driver_timeout: float = 600.0
+    """Seconds after which a driver that has not answered is replaced; 0 waits for ever."""
+    sampler: str | None = None
+    """Start states: random, lhs, uncertainty, heterogeneous, env (the environment's own), a mix such as random:2,lhs:1,
+    or package.module:Class (tuning: random; control: env)."""
+    candidates: int = 256
+    """Candidates for each start of uncertainty sampling."""
+    seed: int = 0
+    """Of all randomness."""
+    eval_every: int = 10
+    """Training steps between evaluations; 0 never evaluates."""
+    eval_episodes: int = 20
+    """Episodes of an evaluation (control)."""
+    evaluation_cost_ms: float = 0.0
+    """Latency added to each row of an objective evaluation, for scaling studies."""
+
+    algo: Literal["ppo", "reinforce"] = "ppo"
+    """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers, of policy and value network alike."""
+    activation: Literal["tanh", "relu"] = "tanh"
+    """Between the layers."""
+    init_std: float = 1.0
+    """Initial std of a continuous policy."""
+    std_floor: float | None = None
+    """Least std of a continuous policy at the start of training (tuning: 0.3; control: 0)."""
+    std_floor_final: float | None = None
+    """The floor at the end; it falls exponentially in between (tuning: 1e-4; control: 0)."""
+    learning_rate: float | None = None
+    """Adam's step size (tuning: 1e-3; control: 3e-4)."""
+    anneal_lr: bool = True
+    """Let the learning rate fall linearly to 0."""
+    gamma: float | None = None
+    """Discount (tuning: 0, since actions are absolute; control: 0.99)."""
+    gae_lambda: float = 0.95
+    """Lambda of generalised advantage estimation; REINFORCE uses 1."""
+    update_epochs: int | None = None
+    """Passes over a batch (ppo: 10; reinforce: 1)."""
+    num_minibatches: int | None = None
+    """Minibatches of a pass (tuning: 1; control: 4)."""
+    clip_coef: float = 0.2
+    """Range of the clipped surrogate."""
+    clip_vloss: bool = False
+    """Clip the value loss by the same range."""
+    norm_adv: bool = True
+    """Normalise the advantages of each minibatch."""
+    ent_coef: float = 0.0
+    """Weight of the entropy bonus."""
+    vf_coef: float = 0.5
+    """Weight of the value loss."""
+    max_grad_norm: float = 0.5
+    """Limit of the gradient's norm; 0 for none."""
+    target_kl: float | None = None
+    """Ends the passes over a batch once the approximate KL divergence is above it (None: never)."""
+    norm_obs: bool | None = None
+    """Normalise observations by running statistics (tuning: no, they are in [-1, 1]; control: yes)."""
+    norm_reward: bool = True
+    """Divide rewards by the running std of the discounted return."""
+    reward: Literal["improvement", "objective"] | None = None
+    """Reward of a tuning problem: the thesis's f(s) - f(s'), or -f(s') (tuning: objective)."""
+    transform: Literal["none", "symlog"] | None = None
+    """Applied to f before the reward: none, or sign(f) log(1 + |f|) (tuning: symlog)."""
+    warm_start: str | None = None
+    """Start from the parameters of the finished run in this directory."""
+    torch_threads: int = 1
+    """Threads of torch in the learner. May change the last bits."""
+    checkpoint_every: int = 500
+    """Training steps between checkpoints; there is always one at the end."""
+
+    def problem(self) -> Problem:
+        """The environment it names."""
+        return Problem(self.env, self.dims, self.knobs, self.time_steps, self.evaluation_cost_ms)
+
+    def resolved(self) -> "Config":
+        """Checks every field and fills in those that are None.
+
+        Raises:
+            UsageError: a value that cannot work, by its flag.
+        """
+        self._check_ranges()
+        problem = self.problem()
+        tuning = problem.family == "tuning"
+        if tuning:
+            defaults: dict[str, Any] = TUNING_DEFAULTS
+        else:
+            defaults = CONTROL_DEFAULTS
+            for flag, value in (("--reward", self.reward), ("--transform", self.transform)):
+                if value is not None:
+                    raise UsageError(f"{flag} {value}: only a tuning problem takes it, and --env {self.env} is none")
+        defaults = defaults | {"update_epochs": 10 if self.algo == "ppo" else 1, "time_steps": problem.slot_length()}
+        if self.algo == "reinforce":
+            defaults = defaults | {"num_minibatches": 1}
+        filled = {name: value for name, value in defaults.items() if getattr(self, name) is None}
+        config = dataclasses.replace(self, **filled)
+        config._check_combinations()
+        return config
+
+    def _check_ranges(self) -> None:
+        for names, least, what in (
+            (("training_steps", "episodes", "time_steps", "candidates", "torch_threads"), 1, "at least 1"),
+            (("update_epochs", "num_minibatches", "eval_episodes", "checkpoint_every"), 1, "at least 1"),
+            (("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor"), 0, "0 or more"),
+            (("std_floor_final", "ent_coef", "vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda"), 0, "0 or more"),
+        ):
+            for name in names:
+                value = getattr(self, name)
+                if value is not None and not least <= value < float("inf"):
+                    raise UsageError(f"{flag(name)} {value}: must be {what}")
+        for name in ("learning_rate", "clip_coef", "init_std", "target_kl"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise UsageError(f"{flag(name)} {value}: must be above 0")
+        for name in ("gamma", "gae_lambda"):
+            if (getattr(self, name) or 0) > 1:
+                raise UsageError(f"{flag(name)} {getattr(self, name)}: must be from 0 to 1")
+        if self.seed > MAX_SEED:
+            raise UsageError(f"--seed {self.seed}: must be at most {MAX_SEED}")
+        if any(size < 1 for size in self.hidden_sizes):
+            raise UsageError(f"--hidden-sizes {' '.join(map(str, self.hidden_sizes))}: every width must be at least 1")
+
+    def _check_combinations(self) -> None:
+        assert self.num_minibatches is not None and self.time_steps is not None
+        assert self.std_floor is not None and self.std_floor_final is not None
+        batch = self.episodes * self.time_steps
+        if self.num_minibatches > batch:
+            raise UsageError(f"--num-minibatches {self.num_minibatches}: a batch has only {batch} time steps")
+        if self.algo == "reinforce" and (self.update_epochs, self.num_minibatches) != (1, 1):
+            raise UsageError(
+                "--algo reinforce: uses each batch once and whole, so --update-epochs and --num-minibatches must be 1"
+            )
+        if (self.std_floor == 0) != (self.std_floor_final == 0) or self.std_floor_final > self.std_floor:
+            raise UsageError(
+                f"--std-floor-final {self.std_floor_final}: must be above 0 and at most --std-floor {self.std_floor}, "
+                f"or both 0"
+            )
+
+    def to_json(self) -> str:
+        """The text of ``config.json``."""
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+
+TUNING_DEFAULTS: dict[str, Any] = {
+    "sampler": "random",
+    "std_floor": 0.3,
+    "std_floor_final": 1e-4,
+    "learning_rate": 1e-3,
+    "gamma": 0.0,
+    "num_minibatches": 1,
+    "norm_obs": False,
+    "reward": "objective",
+    "transform": "symlog",
+}
+CONTROL_DEFAULTS: dict[str, Any] = {
+    "sampler": "env",
+    "std_floor": 0.0,
+    "std_floor_final": 0.0,
+    "learning_rate": 3e-4,
+    "gamma": 0.99,
+    "num_minibatches": 4,
+    "norm_obs": True,
+}
+
+
+def flag(name: str) -> str:
+    """The flag of a field."""
+    return "--" + name.replace("_", "-")
+
+
+def read_config(path: str | pathlib.Path) -> Config:
+    """Reads a ``config.json``.
+
+    Raises:
+        UsageError: it cannot be read, has an unknown key, or a value of the wrong type.
+    """
+    try:
+        values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or f"not JSON: {error}"
+        raise UsageError(f"--config {path}: {reason}") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"--config {path}: must hold one JSON object")
+    fields = {field.name: field for field in dataclasses.fields(Config)}
+    for key, value in values.items():
+        if key not in fields:
+            raise UsageError(f"--config {path}: unknown key '{key}'{nearest(key, fields)}")
+        if not _fits(value, fields[key].type):
+            raise UsageError(f"--config {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
+    if "hidden_sizes" in values:
+        values["hidden_sizes"] = tuple(values["hidden_sizes"])
+    return Config(**values)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a JSON value fits a field's type: int, float, bool, str, a literal, a tuple of ints, or None."""
+    if hasattr(kind, "__args__"):
+        if getattr(kind, "__origin__", None) is Literal:
+            return value in kind.__args__
+        if getattr(kind, "__origin__", None) is tuple:
+            return isinstance(value, list) and all(_fits(item, int) for item in value)
+        return any(_fits(value, option) for option in kind.__args__)
+    if kind is type(None):
+        return value is None
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _describe(kind: Any) -> str:
+    return "one of " + ", ".join(map(str, kind.__args__)) if getattr(kind, "__origin__", None) is Literal else str(
+        getattr(kind, "__name__", kind)
+    )

@@ -1,0 +1,179 @@
+"""The learner: state_t+1 = learn(state_t, facts of step t). Facts become opinion here: rewards, values, advantages."""
+
+from typing import Literal
+
+import numpy as np
+import torch
+
+from actors.rollout import Collector
+from actors.snapshot import NetworkSpec, Snapshot
+from actors.trajectory import Trajectory
+from ppo.advantages import gae
+from ppo.agent import Agent, Batch
+from ppo.config import Config
+from ppo.network import normalised
+from ppo.running import RunningMoments
+
+
+def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
+    """The network for a configuration and an environment's spaces."""
+    head: Literal["categorical", "gaussian"] = "categorical" if collector.choices else "gaussian"
+    outputs = collector.choices or collector.action_dim
+    return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, outputs)
+
+
+class Learner:
+    """Everything that a training step changes, and a checkpoint holds.
+
+    Args:
+        config: resolved.
+        spec: the policy's network.
+    """
+
+    def __init__(self, config: Config, spec: NetworkSpec):
+        self.config = config
+        self.agent = Agent(spec, config)
+        self.step = 0
+        self.env_steps = 0
+        self.evaluations = 0
+        self.obs_moments = RunningMoments((spec.obs_dim,))
+        self.return_moments = RunningMoments()
+
+    @property
+    def progress(self) -> float:
+        """Share of the training done, in [0, 1)."""
+        return self.step / self.config.training_steps
+
+    @property
+    def std_floor(self) -> float:
+        """Falls exponentially from its first to its final value."""
+        first, final = self.config.std_floor or 0.0, self.config.std_floor_final or 0.0
+        return first * (final / first) ** self.progress if first else 0.0
+
+    @property
+    def learning_rate(self) -> float:
+        assert self.config.learning_rate is not None
+        return self.config.learning_rate * (1 - self.progress if self.config.anneal_lr else 1.0)
+
+    def snapshot(self) -> Snapshot:
+        """What the drivers need to act in this training step."""
+        mean, var = (self.obs_moments.mean, self.obs_moments.var) if self.config.norm_obs else (None, None)
+        return Snapshot(self.step, self.agent.policy, self.agent.theta.copy(), self.std_floor, mean, var)
+
+    def learn(self, facts: Trajectory) -> dict[str, float]:
+        """Updates the state from the merged facts of the current step, and returns scalars to log."""
+        check_finite(facts)
+        scalars = {
+            "charts/episodic_return": float(facts.rewards.sum() / (facts.terminations | facts.truncations).sum()),
+            "charts/learning_rate": self.learning_rate,
+            "charts/std_floor": self.std_floor,
+        }
+        batch = self._batch(facts)
+        scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor)
+        scalars["losses/explained_variance"] = explained_variance(batch.values.numpy(), batch.returns.numpy())
+        if self.config.norm_obs:
+            self.obs_moments.update(facts.obs.reshape(-1, facts.obs.shape[-1]))
+        self.step += 1
+        self.env_steps += facts.rewards.size
+        self.evaluations += int(facts.evaluations.sum())
+        return scalars
+
+    def _batch(self, facts: Trajectory) -> Batch:
+        config, snapshot = self.config, self.snapshot()
+        assert config.gamma is not None
+        obs = normalised(_rows(facts.obs), snapshot.obs_mean, snapshot.obs_var)
+        ends = facts.terminations | facts.truncations
+        values = self.agent.values(obs).reshape(facts.rewards.shape)
+        final_values = np.empty_like(values)
+        final_values[:, :-1] = values[:, 1:]  # within an episode, a step leads to what the next one sees
+        ended = normalised(facts.final_obs[ends], snapshot.obs_mean, snapshot.obs_var)
+        final_values[ends] = self.agent.values(ended)
+        rewards = self._scaled(raw_rewards(facts, config), ends)
+        gae_lambda = config.gae_lambda if config.algo == "ppo" else 1.0
+        advantages = gae(
+            rewards, values, final_values, facts.terminations, facts.truncations, config.gamma, gae_lambda
+        )
+        arrays = (facts.actions, facts.logprobs, advantages, advantages + values, values)
+        return Batch(obs, *(torch.from_numpy(_rows(array)) for array in arrays))
+
+    def _scaled(self, rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Rewards divided by the running std of the discounted return within a slot, this step's included."""
+        if not self.config.norm_reward:
+            return rewards
+        assert self.config.gamma is not None
+        returns, running = np.empty_like(rewards), np.zeros(len(rewards))
+        for t in range(rewards.shape[1]):
+            running = rewards[:, t] + self.config.gamma * running
+            returns[:, t] = running
+            running = np.where(ends[:, t], 0.0, running)
+        self.return_moments.update(returns.reshape(-1))
+        return rewards / np.sqrt(self.return_moments.var + 1e-8)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The whole state as arrays."""
+        adam = self.agent.optimizer.state[self.agent.parameters]
+        size = len(self.agent.parameters)
+        return {
+            "counters": np.array([self.step, self.env_steps, self.evaluations], np.int64),
+            "parameters": self.agent.parameters.detach().numpy().copy(),
+            "adam_step": np.array(float(adam["step"]) if adam else 0.0),
+            "adam_exp_avg": adam["exp_avg"].numpy().copy() if adam else np.zeros(size),
+            "adam_exp_avg_sq": adam["exp_avg_sq"].numpy().copy() if adam else np.zeros(size),
+            "obs_moments": self.obs_moments.state(),
+            "return_moments": self.return_moments.state(),
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Takes over what ``state`` returned."""
+        self.step, self.env_steps, self.evaluations = map(int, state["counters"])
+        self.warm_start(state)
+        self.return_moments.restore(state["return_moments"])
+        self.agent.optimizer.state[self.agent.parameters] = {
+            "step": torch.tensor(float(state["adam_step"])),
+            "exp_avg": torch.from_numpy(state["adam_exp_avg"].copy()),
+            "exp_avg_sq": torch.from_numpy(state["adam_exp_avg_sq"].copy()),
+        }
+
+    def accepts(self, state: dict[str, np.ndarray]) -> bool:
+        """Whether ``state`` has every array that this learner's has, of the same shape."""
+        return all(name in state and state[name].shape == array.shape for name, array in self.state().items())
+
+    def warm_start(self, state: dict[str, np.ndarray]) -> None:
+        """Takes over the parameters, and the observation normaliser that they were trained with."""
+        with torch.no_grad():
+            self.agent.parameters.copy_(torch.from_numpy(state["parameters"]))
+        self.obs_moments.restore(state["obs_moments"])
+
+
+def raw_rewards(facts: Trajectory, config: Config) -> np.ndarray:
+    """Rewards ``[E, T]`` before scaling: the environment's, or for a tuning problem those of its objective values."""
+    if config.reward is None:
+        return facts.rewards
+    values = facts.objectives
+    if config.transform == "symlog":
+        values = np.sign(values) * np.log1p(np.abs(values))
+    return -values[:, 1:] if config.reward == "objective" else values[:, :-1] - values[:, 1:]
+
+
+def check_finite(facts: Trajectory) -> None:
+    """Raises FloatingPointError, naming the slot, where an environment gave a value that is not finite."""
+    for name in ("objectives", "rewards", "final_obs"):
+        bad = ~np.isfinite(getattr(facts, name).reshape(len(facts), -1)).all(axis=1)
+        if bad.any():
+            slot = int(np.argmax(bad))
+            raise FloatingPointError(
+                f"slot {slot} of step {facts.versions[slot]}: the environment's {name} are not finite; its start was "
+                f"{facts.obs[slot, 0].tolist()}, its actions {facts.actions[slot, :8].tolist()}"
+            )
+
+
+def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
+    """1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than the mean, below 0 worse than it."""
+    variance = np.var(returns)
+    return float(1 - np.var(returns - values) / variance) if variance > 0 else 0.0
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    """Slots and time steps flattened, ``[E * T, ...]``."""
+    return array.reshape(-1, *array.shape[2:])
+

@@ -1,0 +1,58 @@
+"""The declared network, interpreted by torch: what ``actors.policy`` does in NumPy, with gradients.
+
+One flat float64 vector holds all parameters, so that a snapshot is a slice of it and Adam has one tensor to step.
+"""
+
+import math
+
+import numpy as np
+import torch
+
+from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX, normalise
+from actors.snapshot import NetworkSpec
+
+ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
+
+
+def initial_parameters(spec: NetworkSpec, rng: torch.Generator, init_std: float = 1.0) -> torch.Tensor:
+    """Orthogonal weights, zero biases, ``[spec.size]`` (gains as usual: sqrt(2), and 0.01 for a policy's last layer).
+
+    A Gaussian policy's raw log std starts at ``log(init_std)`` in every state.
+    """
+    flat = torch.zeros(spec.size, dtype=torch.float64)
+    layers = spec.views(flat)
+    for number, (weight, bias) in enumerate(layers):
+        last = number == len(layers) - 1
+        gain = math.sqrt(2) if not last else 1.0 if spec.head == "value" else 0.01
+        torch.nn.init.orthogonal_(weight, gain, generator=rng)
+        if last and spec.head == "gaussian":
+            bias[spec.action_dim :] = math.log(init_std)
+    return flat
+
+
+def forward(spec: NetworkSpec, flat: torch.Tensor, obs: torch.Tensor) -> torch.Tensor:
+    """Outputs ``[n, outputs]`` for normalised observations ``[n, obs_dim]``."""
+    *hidden, (weight, bias) = spec.views(flat)
+    x = obs
+    for w, b in hidden:
+        x = ACTIVATIONS[spec.activation](torch.addmm(b, x, w))
+    return torch.addmm(bias, x, weight)
+
+
+def logprobs_and_entropy(
+    spec: NetworkSpec, flat: torch.Tensor, std_floor: float, obs: torch.Tensor, actions: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities ``[n]`` of actions ``[n, action_dim]`` (or choices ``[n, 1]``), and entropies ``[n]``."""
+    out = forward(spec, flat, obs)
+    if spec.head == "categorical":
+        log_p = torch.log_softmax(out, dim=-1)
+        return log_p.gather(1, actions.long())[:, 0], -(log_p.exp() * log_p).sum(-1)
+    mean, raw = out[:, : spec.action_dim], out[:, spec.action_dim :].clamp(max=RAW_LOG_STD_MAX)
+    log_std = 0.5 * torch.log(std_floor**2 + torch.exp(2 * raw))
+    logprobs = -0.5 * ((actions - mean) / log_std.exp()) ** 2 - log_std - LOG_SQRT_2PI
+    return logprobs.sum(-1), (log_std + LOG_SQRT_2PI + 0.5).sum(-1)
+
+
+def normalised(obs: np.ndarray, mean: np.ndarray | None, var: np.ndarray | None) -> torch.Tensor:
+    """Observations as the policy of a snapshot with these statistics sees them, as a tensor."""
+    return torch.from_numpy(np.ascontiguousarray(normalise(obs, mean, var)))

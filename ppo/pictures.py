@@ -1,0 +1,96 @@
+"""``curves.png`` and ``law.png`` of a run, with matplotlib (the extra ``plot``)."""
+
+import importlib.util
+import pathlib
+
+import numpy as np
+
+from actors.law import Law
+from actors.snapshot import Snapshot
+from env.objectives import Objective
+from ppo.evaluation import Evaluator
+from ppo.run_dir import Row
+from ppo.timing import PHASES, Timing
+
+NOTE = "no pictures (pip install 'tuninglaw[plot]')"
+COLOURS = {"collect": "#4477aa", "train": "#cc6677", "broadcast": "#ddcc77", "evaluate": "#117733", "other": "#aaaaaa"}
+LABELS = {
+    "mse": "mean squared error of f to its minimum",
+    "msle": "mean squared log error of f to its minimum",
+    "mean_objective": "mean of f under the law",
+    "mean_return": "mean return of the evaluation",
+}
+
+
+def available() -> bool:
+    """Whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw(
+    directory: pathlib.Path,
+    rows: list[Row],
+    timing: Timing,
+    evaluator: Evaluator,
+    objective: Objective | None,
+    snapshot: Snapshot,
+) -> list[str]:
+    """Draws what there is to draw into ``directory`` and returns the names of the files."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    drawn = []
+    if rows:
+        draw_curves(directory / "curves.png", rows, timing, evaluator)
+        drawn.append("curves.png")
+    if objective is not None and (objective.knobs, objective.conditions) == (1, 1) and evaluator.optimum is not None:
+        draw_law(directory / "law.png", objective, snapshot)
+        drawn.append("law.png")
+    return drawn
+
+
+def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: Evaluator) -> None:
+    """Score and return over training steps, and where the time went."""
+    from matplotlib import pyplot as plt
+
+    steps = [row["training_step"] for row in rows]
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), width_ratios=[3, 3, 1], layout="constrained")
+    axes[0].plot(steps, [row[evaluator.column] for row in rows], color="#4477aa", lw=1)
+    axes[0].set(xlabel="training step", title=LABELS[evaluator.metric])
+    if evaluator.optimum is not None:
+        axes[0].set_yscale("log")
+    axes[1].plot(steps, [row["charts/episodic_return"] for row in rows], color="#117733", lw=1)
+    axes[1].set(xlabel="training step", title="return of the episodes collected")
+    bottom = 0.0
+    for phase in PHASES:
+        axes[2].bar(0, timing.totals[phase], bottom=bottom, color=COLOURS[phase], label=phase)
+        bottom += timing.totals[phase]
+    axes[2].set(xticks=[], xlim=(-0.6, 0.6), title="seconds")
+    handles, names = axes[2].get_legend_handles_labels()
+    axes[2].legend(handles[::-1], names[::-1], fontsize=8, loc="upper right")
+    axes[2].set_ylim(0, 1.6 * bottom)
+    for axis in axes[:2]:
+        axis.grid(alpha=0.3)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def draw_law(path: pathlib.Path, objective: Objective, snapshot: Snapshot) -> None:
+    """The objective over (c, x), its true minimiser and the law."""
+    from matplotlib import pyplot as plt
+
+    c = np.linspace(-1, 1, 401)
+    grid_c, grid_x = np.meshgrid(c, c)
+    values = objective(grid_x.reshape(-1, 1), grid_c.reshape(-1, 1)).reshape(grid_c.shape)
+    shade = np.log1p(values) if objective.metric == "msle" else values
+    solution = objective.solve(c[:, None])
+    assert solution is not None, "drawn only where the minimum is known"
+    figure, axis = plt.subplots(figsize=(6.4, 5), layout="constrained")
+    contour = axis.contourf(grid_c, grid_x, shade, levels=30, cmap="viridis")
+    figure.colorbar(contour, label="log(1 + f)" if objective.metric == "msle" else "f")
+    axis.plot(c, solution[0][:, 0], color="white", lw=3.5, label="true minimiser")
+    axis.plot(c, Law(snapshot)(c[:, None])[:, 0], color="#ee3377", lw=1.6, ls="--", label="tuning law")
+    axis.set(xlabel="condition c", ylabel="knob x", title=f"{type(objective).__name__}: the law after training")
+    axis.legend(loc="lower left", facecolor="#dddddd")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

@@ -1,0 +1,66 @@
+"""Where the time of the training loop goes."""
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PHASES = ("collect", "train", "broadcast", "evaluate", "other")
+
+
+class Timing:
+    """Seconds of each phase, in total and for each training step, and of the loop as a whole.
+
+    Args:
+        spent: what earlier parts of a resumed run took, ``{phase: seconds, "loop": seconds}``.
+    """
+
+    def __init__(self, spent: dict[str, float] | None = None):
+        spent = spent or {}
+        self.totals = {phase: spent.get(phase, 0.0) for phase in PHASES}
+        self._before = spent.get("loop", 0.0)
+        self._started = time.perf_counter()
+        self._current = dict.fromkeys(PHASES, 0.0)
+        self._steps: dict[str, list[float]] = {phase: [] for phase in PHASES}
+
+    def add(self, phase: str, seconds: float) -> None:
+        """Adds time that was measured elsewhere."""
+        self.totals[phase] += seconds
+        self._current[phase] += seconds
+
+    @contextmanager
+    def measure(self, phase: str) -> Iterator[None]:
+        """Adds the time that the block takes."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(phase, time.perf_counter() - started)
+
+    def end_step(self) -> None:
+        """Closes a training step."""
+        for phase in PHASES:
+            self._steps[phase].append(self._current[phase])
+            self._current[phase] = 0.0
+
+    @property
+    def loop(self) -> float:
+        """Wall time of the loop so far, earlier parts of a resumed run included."""
+        return self._before + time.perf_counter() - self._started
+
+    def spent(self) -> dict[str, float]:
+        """For a checkpoint."""
+        return self.totals | {"loop": self.loop}
+
+    def summary(self) -> dict[str, dict[str, float] | float]:
+        """What ``timing.json`` holds; medians are over the training steps since the program started."""
+        phases: dict[str, dict[str, float] | float] = {
+            phase: {"total": self.totals[phase], "median_per_step": statistics.median(self._steps[phase] or [0.0])}
+            for phase in PHASES
+        }
+        return phases | {"loop": self.loop}
+
+    def split(self) -> str:
+        """The split of the time between collect, train and broadcast, in words."""
+        total = max(self.loop, 1e-9)
+        return "/".join(f"{100 * self.totals[phase] / total:.0f}" for phase in ("collect", "train", "broadcast"))

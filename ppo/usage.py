@@ -1,0 +1,85 @@
+"""What a run uses of the machine: its whole process tree, not the learner alone."""
+
+import time
+from typing import Any
+
+import psutil
+
+INTERVAL = 0.5  # seconds between two looks at the process tree, which cost about a millisecond a process
+
+
+class Usage:
+    """Samples CPU, memory and, where NVML answers, GPU use of this process and all its descendants."""
+
+    def __init__(self) -> None:
+        self._cpu_seconds: dict[int, float] = {}
+        self._peak_memory = 0
+        self._peak_processes = 0
+        self._started = self._sampled = time.monotonic()
+        self._nvml = _open_nvml()
+        self._gpu: list[tuple[float, float]] = []
+        self.sample()
+        self._before = sum(self._cpu_seconds.values())  # what importing torch took, say, is not the run's
+
+    def sample_if_due(self) -> None:
+        """Takes a sample unless the last one is recent."""
+        if time.monotonic() - self._sampled >= INTERVAL:
+            self.sample()
+
+    def sample(self) -> None:
+        """Takes a sample."""
+        self._sampled = time.monotonic()
+        this = psutil.Process()
+        memory, processes = 0, [this, *this.children(recursive=True)]
+        for process in processes:
+            try:
+                with process.oneshot():
+                    times = process.cpu_times()
+                    memory += process.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+            self._cpu_seconds[process.pid] = times.user + times.system
+        self._peak_memory = max(self._peak_memory, memory)
+        self._peak_processes = max(self._peak_processes, len(processes))
+        if self._nvml:
+            self._gpu += _gpu_use(self._nvml)
+
+    def summary(self) -> dict[str, Any]:
+        """For ``summary.json``. Memory is the sum of resident sizes: pages that processes share count for each."""
+        self.sample()
+        elapsed = max(time.monotonic() - self._started, 1e-9)
+        cpu = sum(self._cpu_seconds.values()) - self._before
+        summary: dict[str, Any] = {
+            "processes": self._peak_processes,
+            "cpu_seconds": cpu,
+            "cpu_percent": 100 * cpu / elapsed,
+            "peak_memory_mb": self._peak_memory / 1e6,
+        }
+        if self._gpu:
+            summary["gpu_percent"] = sum(use for use, _ in self._gpu) / len(self._gpu)
+            summary["gpu_peak_memory_mb"] = max(memory for _, memory in self._gpu)
+        return summary
+
+
+def _open_nvml() -> Any:
+    """The module ``pynvml``, initialised; None where there is no NVIDIA driver to answer."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    return pynvml
+
+
+def _gpu_use(nvml: Any) -> list[tuple[float, float]]:
+    """(use in percent, memory in MB) of each GPU that answers."""
+    found = []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            device = nvml.nvmlDeviceGetHandleByIndex(index)
+            use, memory = nvml.nvmlDeviceGetUtilizationRates(device), nvml.nvmlDeviceGetMemoryInfo(device)
+        except nvml.NVMLError:
+            continue
+        found.append((float(use.gpu), memory.used / 1e6))
+    return found
