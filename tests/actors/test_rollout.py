@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from actors import NetworkSpec, Snapshot
+from actors.law import centre_states
+from actors.rollout import Collector, Job, Kind, Task
+from env import Problem, UsageError
+
+
+def job(env="rosenbrock", sampler="random", episodes=12, time_steps=2, **changes):
+    control = {"eval_episodes": 4, "eval_time_steps": 8}
+    tuning = {"eval_starts": centre_states(np.linspace(-1, 1, 5)[:, None], 1)}
+    problem = Problem(env, time_steps=time_steps)
+    return Job(
+        problem, sampler, 16, 3, episodes, time_steps, **(tuning if problem.family == "tuning" else control) | changes
+    )
+
+
+def collector(a_job, version=4, seed=0):
+    made = Collector(a_job)
+    head = "categorical" if made.choices else "gaussian"
+    spec = NetworkSpec(made.obs_dim, (8,), "tanh", head, made.choices or made.action_dim)
+    theta = 0.5 * np.random.default_rng(seed).normal(size=spec.size)
+    made.update(Snapshot(version, spec, theta, 1e-3))
+    return made
+
+
+FIELDS = ("slots", "obs", "actions", "logprobs", "rewards", "objectives", "final_obs", "terminations", "truncations")
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize(
+    "a_job",
+    [job(), job("tests.problems:Quadratic", "env", eval_starts=np.zeros((4, 3))), job("CartPole-v1", "env", time_steps=40),
+     job("tests.problems:Countdown", "env", time_steps=8), job("Pendulum-v1", "env", time_steps=300)],
+    ids=lambda a_job: a_job.problem.env,
+)
+def test_any_split_of_the_slots_gives_the_same_facts(a_job, kind):
+    slots = a_job.slots(kind)
+    whole = collector(a_job).run(Task(kind, 4, 0, slots))
+    other = collector(a_job)
+    for size in (1, 3, 5):
+        for start in reversed(range(0, slots, size)):
+            stop = min(start + size, slots)
+            part = other.run(Task(kind, 4, start, stop))
+            for name in FIELDS:
+                a, b = getattr(part, name), getattr(whole, name)[start:stop]
+                valid = slice(None)
+                if kind == Kind.EVALUATE and a.ndim > 1 and name not in ("obs", "objectives") and a.shape[1] > 1:
+                    valid = slice(None), slice(0, 3)  # a part may stop once all of its own episodes have ended
+                    if name == "truncations":
+                        continue
+                if kind == Kind.EVALUATE and name == "obs":
+                    a, b = a[:, :1], b[:, :1]
+                assert np.array_equal(a[valid], b[valid], equal_nan=True), (name, start)
+
+
+def test_an_episode_that_ends_early_is_followed_by_another_from_a_keyed_reset():
+    facts = collector(job("tests.problems:Countdown", "env", time_steps=8)).run(Task(Kind.COLLECT, 4, 0, 12))
+    for slot in range(12):
+        left, total = facts.obs[slot, 0]
+        lengths = []
+        for t in range(8):
+            assert facts.obs[slot, t].tolist() == [left, total]
+            assert facts.final_obs[slot, t].tolist() == [left - 1, total]  # before any reset
+            assert facts.terminations[slot, t] == (left == 1)
+            left -= 1
+            if left == 0 and t < 7:
+                lengths.append(total)
+                left, total = facts.obs[slot, t + 1]
+                assert left == total
+        assert facts.truncations[slot].tolist() == [False] * 7 + [not facts.terminations[slot, 7]]
+    firsts = facts.obs[:, 0, 1]
+    assert len(set(firsts)) > 1  # keyed by slot
+
+
+def test_facts_of_a_tuning_problem():
+    facts = collector(job()).run(Task(Kind.COLLECT, 4, 3, 7))
+    assert facts.slots.tolist() == [3, 4, 5, 6]
+    assert facts.versions.tolist() == [4] * 4
+    assert facts.evaluations.tolist() == [3] * 4  # f(s0), f(s1), f(s2)
+    objective = Problem("rosenbrock").objective()
+    assert facts.objectives[:, 0] == pytest.approx(objective(facts.obs[:, 0, :1], facts.obs[:, 0, 1:]))
+    assert facts.objectives[:, 2] == pytest.approx(objective(facts.final_obs[:, 1, :1], facts.final_obs[:, 1, 1:]))
+    assert facts.rewards == pytest.approx(facts.objectives[:, :-1] - facts.objectives[:, 1:])
+    assert np.array_equal(facts.obs[:, 1], facts.final_obs[:, 0])
+    assert facts.truncations.tolist() == [[False, True]] * 4
+    assert np.array_equal(facts.obs[:, 1, 0], np.clip(facts.actions[:, 0, 0], -1, 1))
+    assert (np.abs(facts.actions) > 1).any()  # recorded as sampled, before clipping
+
+
+def test_evaluation_asks_the_law_once_and_pays_once():
+    facts = collector(job()).run(Task(Kind.EVALUATE, 4, 0, 5))
+    assert facts.obs[:, 0].tolist() == [[0.0, c] for c in np.linspace(-1, 1, 5)]
+    assert facts.evaluations.tolist() == [1] * 5
+    assert np.isfinite(facts.objectives[:, 1]).all()
+
+
+def test_evaluation_repeats_the_same_episodes_at_every_step():
+    evaluated = [collector(job("Pendulum-v1", "env"), version=v).run(Task(Kind.EVALUATE, v, 0, 4)) for v in (1, 2)]
+    assert np.array_equal(evaluated[0].obs, evaluated[1].obs)
+
+
+def test_steps_differ():
+    acting = collector(job())
+    a, b = (acting.run(Task(Kind.COLLECT, step, 0, 12)) for step in (0, 1))
+    assert not np.isin(a.obs[:, 0], b.obs[:, 0]).any()
+    assert not np.isin(a.actions, b.actions).any()
+
+
+def test_bounded_actions_are_scaled_to_their_space():
+    facts = collector(job("tests.problems:Wide", "env", episodes=4, time_steps=3)).run(Task(Kind.COLLECT, 0, 0, 4))
+    unit = np.clip(facts.actions, -1, 1)
+    assert facts.rewards == pytest.approx(2 * unit[..., 0] + 5 * (unit[..., 1] + 1))
+
+
+def test_a_sampler_needs_starts_that_can_be_set():
+    with pytest.raises(UsageError, match="--sampler lhs: the starts of --env CartPole-v1 cannot be set; use --sampler env"):
+        Collector(job("CartPole-v1", "lhs"))
+
+
+def test_a_sampler_that_returns_the_wrong_rows_is_named():
+    acting = collector(job(sampler="tests.problems:WrongShape"))
+    with pytest.raises(ValueError, match=r"WrongShape.sample returned \(12, 2\) for rows 3 to 5"):
+        acting.run(Task(Kind.COLLECT, 0, 3, 6))

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from env import Problem, TuningVectorEnv, UsageError
+
+
+@pytest.mark.parametrize(
+    ("problem", "family", "length"),
+    [
+        (Problem("ackley"), "tuning", 2),
+        (Problem("tuninglaw/Sphere-v0", time_steps=5), "tuning", 5),
+        (Problem("tests.problems:Quadratic"), "tuning", 2),
+        (Problem("CartPole-v1"), "control", 500),
+        (Problem("tests.problems:Countdown", time_steps=9), "control", 9),
+    ],
+)
+def test_families_and_slot_lengths(problem, family, length):
+    assert problem.family == family
+    assert problem.slot_length() == length
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (Problem("rosenbrok"), "--env rosenbrok: unknown .did you mean 'rosenbrock'"),
+        (Problem("CartPole-v9"), "--env CartPole-v9"),
+        (Problem("no.such:Thing"), "no module named 'no.such'"),
+        (Problem("tests.problems:Quadratik"), "did you mean 'Quadratic'"),
+        (Problem("tests.problems:np"), "subclass"),
+        (Problem("rosenbrock", knobs=2), "--knobs 2"),
+        (Problem("tests.problems:Quadratic", dims=3), "--dims 3: only the built-in objectives"),
+        (Problem("CartPole-v1", knobs=1), "--knobs 1: only the built-in objectives"),
+        (Problem("tests.problems:Countdown"), "--time-steps is needed"),
+        (Problem("tests.problems:Boxed", time_steps=3), "only Box and Discrete"),
+        (Problem("Blackjack-v1"), "observations"),
+    ],
+)
+def test_a_users_mistake_is_one_line_that_names_the_flag(problem, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        problem.slot_length()
+        problem.make_batch(1)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_resets_by_itself():
+    assert isinstance(Problem("sphere").make_batch(3), TuningVectorEnv)
+    batch = Problem("tests.problems:Countdown", time_steps=9).make_batch(2)
+    batch.reset(seed=[1, 2])
+    for _ in range(3):
+        obs, _, terminations, _, _ = batch.step(np.array([5, 6]))
+    assert not (terminations & (obs[:, 0] > 0)).any()
+
+
+def test_discrete_observations_become_one_hot():
+    batch = Problem("FrozenLake-v1").make_batch(2)
+    obs, _ = batch.reset(seed=[0, 1])
+    assert obs.shape == (2, 16)
+    assert obs.sum() == 2
