@@ -7,7 +7,7 @@
                <======================
                       facts
       result: waits on pipes *and* process sentinels; a driver that died or is past its time is replaced, and its
-      task goes back to the head of the queue.
+      task goes back to the head of the queue in two halves, which narrows down a slot that kills its driver.
 
 A driver is written to only while it is reading (it has no task then), and the learner reads whatever driver has
 something to say, so neither side ever blocks the other, however large snapshot and facts are. A driver that stops
@@ -15,6 +15,7 @@ in the middle of a message is found by the sockets' own time-outs.
 """
 
 import contextlib
+import dataclasses
 import multiprocessing
 import os
 import socket
@@ -32,8 +33,9 @@ from actors.rollout import Collector, Job, Kind, Task
 from actors.snapshot import Snapshot
 from actors.trajectory import Layout, Trajectory
 
-MAX_FAILURES = 3
-"""So often a task may lose its driver, or a driver fail to start, before the run gives up."""
+MAX_FAILURES = 5
+"""So often a slot may lose its driver, or a start fail in a row, before the run gives up."""
+STARTS = -1  # counted beside the slots
 CLOSE_SECONDS = 2.0
 """So long all drivers together may take to end by themselves."""
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -120,7 +122,7 @@ class ProcessPool(Pool):
         self._context = _context(checker.sampler.preload if checker.sampler else ())
         checker.close()
         self._tasks: deque[Task] = deque()
-        self._failures: Counter[Task | str] = Counter()
+        self._failures: Counter[int] = Counter()
         self._parts: list[Trajectory] = []
         self._drivers: list[Driver] = []
         try:
@@ -190,7 +192,7 @@ class ProcessPool(Pool):
     def _take(self, driver: Driver, message: bytes) -> None:
         if message[:1] == protocol.READY:
             driver.ready = True
-            self._failures["start"] = 0
+            self._failures[STARTS] = 0
             return
         task, driver.task = driver.task, None
         assert task is not None, "facts come only in answer to a task"
@@ -202,12 +204,17 @@ class ProcessPool(Pool):
     def _replace(self, driver: Driver, reason: str) -> None:
         """Puts a fresh process in the place of ``driver``; its task is redone by whoever is free first."""
         task = driver.task
-        what = f"slots {task.start} to {task.stop - 1} of step {task.step}" if task else "its start"
-        self._failures[task or "start"] += not driver.idle
-        if self._failures[task or "start"] >= MAX_FAILURES:
-            raise DriverError(f"driver {driver.index} {reason} during {what}, {MAX_FAILURES} times in a row")
         if task:
-            self._tasks.appendleft(task)
+            self._failures.update(range(task.start, task.stop))
+            middle = (task.start + task.stop) // 2
+            halves = (dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle))
+            self._tasks.extendleft(half for half in halves if half.start < half.stop)
+        elif not driver.ready:
+            self._failures[STARTS] += 1
+        (worst, times), *_ = self._failures.most_common(1) or [(0, 0)]
+        if times >= MAX_FAILURES:
+            what = "while it started" if worst == STARTS else f"in slot {worst} of step {task.step if task else '?'}"
+            raise DriverError(f"driver {driver.index} {reason} {what}, as {times - 1} before it did")
         driver.end(patience=0)
         self.restarts += 1
         self._drivers[driver.index] = Driver(self._context, self.job, driver.index, self._timeout)

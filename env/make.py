@@ -44,7 +44,8 @@ class Problem:
         target = resolve(self.env)
         is_objective = isinstance(target, type) and issubclass(target, Objective)
         if is_objective and target in OBJECTIVES.values():
-            return cast(Any, target)(self.dims or 2, self.knobs or 1)
+            given = {"dims": self.dims, "knobs": self.knobs}
+            return cast(Any, target)(**{name: value for name, value in given.items() if value is not None})
         for flag, value in (("--dims", self.dims), ("--knobs", self.knobs)):
             if value is not None:
                 raise UsageError(f"{flag} {value}: only the built-in objectives take it, --env {self.env} sets its own")
@@ -95,6 +96,8 @@ def _no_limit(env: str) -> int:
 def import_object(flag: str, path: str) -> Any:
     """Imports ``package.module:Name``; ``flag`` is the one to blame when that fails."""
     module_name, _, name = path.partition(":")
+    if module_name == "__main__":
+        raise UsageError(f"{flag} {path}: put it in a module of its own; drivers do not run the main program again")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

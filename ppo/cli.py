@@ -15,7 +15,7 @@ import tyro
 from env.errors import UsageError, nearest
 from ppo.config import Config, flag, read_config
 
-WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "resume")
+WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "pictures", "resume")
 """What may be said together with --resume: where it runs, not what it computes."""
 
 
@@ -32,7 +32,9 @@ class Arguments(Config):
     quiet: bool = False
     """No progress bar and no table."""
     track: bool = False
-    """Write TensorBoard events too."""
+    """Write TensorBoard events too (the extra track)."""
+    pictures: bool = True
+    """Draw pictures at the end (the extra plot)."""
 
     def to_config(self) -> Config:
         """The configuration alone."""

@@ -12,7 +12,6 @@ from ppo.evaluation import Evaluator
 from ppo.run_dir import Row
 from ppo.timing import PHASES, Timing
 
-NOTE = "no pictures (pip install 'tuninglaw[plot]')"
 COLOURS = {"collect": "#4477aa", "train": "#cc6677", "broadcast": "#ddcc77", "evaluate": "#117733", "other": "#aaaaaa"}
 LABELS = {
     "mse": "mean squared error of f to its minimum",

@@ -6,6 +6,7 @@ from typing import Any
 from tqdm import tqdm
 
 from env.errors import UsageError
+from ppo.pictures import available
 from ppo.run_dir import Row
 from ppo.timing import PHASES, Timing
 
@@ -67,7 +68,7 @@ class Tracker:
             self._writer.close()
 
 
-def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pictures: list[str], note: str) -> str:
+def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pictures: list[str]) -> str:
     """The short table at the end of a run."""
     score = summary["eval"]
     lines = []
@@ -92,5 +93,7 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
     lines.append(("machine", usage))
     if summary["driver_restarts"]:
         lines.append(("drivers", f"{summary['driver_restarts']} died or hung and were replaced"))
-    lines.append(("files", f"{directory}: law.npz, metrics.csv, summary.json, {', '.join(pictures) or note}"))
+    lines.append(("files", f"{directory}: {', '.join(['law.npz', 'metrics.csv', 'summary.json', *pictures])}"))
+    if not available():
+        lines.append(("note", "no pictures without matplotlib: pip install 'tuninglaw[plot]'"))
     return "\n".join(f"{name:>8}  {text}" for name, text in lines)

@@ -33,6 +33,7 @@ def train(
     resume: bool = False,
     quiet: bool = False,
     track: bool = False,
+    pictures: bool = True,
 ) -> dict[str, Any]:
     """Trains from the first training step, or from a checkpoint, to the last.
 
@@ -42,6 +43,7 @@ def train(
         resume: go on from the checkpoint in ``run_dir``.
         quiet: show nothing.
         track: write TensorBoard events.
+        pictures: draw them at the end, where matplotlib is installed.
 
     Returns:
         What ``summary.json`` holds.
@@ -97,7 +99,7 @@ def train(
         run.save()
         if learner.step < config.training_steps:
             raise KeyboardInterrupt(f"after training step {learner.step}; go on with --resume {files.path}")
-        return _finish(run, usage.summary(), quiet)
+        return _finish(run, usage.summary(), quiet, pictures)
 
 
 @dataclasses.dataclass
@@ -189,9 +191,9 @@ def _restore(learner: "Learner", files: RunDir, resume: bool) -> dict[str, Any]:
     return meta
 
 
-def _finish(run: Run, resources: dict[str, Any], quiet: bool) -> dict[str, Any]:
+def _finish(run: Run, resources: dict[str, Any], quiet: bool, pictures: bool) -> dict[str, Any]:
     """Writes what a finished run leaves behind."""
-    from ppo import pictures
+    from ppo.pictures import available, draw
     from ppo.report import table
 
     snapshot = run.learner.snapshot()
@@ -210,11 +212,11 @@ def _finish(run: Run, resources: dict[str, Any], quiet: bool) -> dict[str, Any]:
     run.files.write_json("timing.json", run.timing.summary())
     run.files.write_json("summary.json", summary)
     drawn: list[str] = []
-    if pictures.available():
+    if pictures and available():
         objective = run.config.problem().objective()
-        drawn = pictures.draw(run.files.path, run.files.rows, run.timing, run.evaluator, objective, snapshot)
+        drawn = draw(run.files.path, run.files.rows, run.timing, run.evaluator, objective, snapshot)
     if not quiet:
-        print(table(summary, run.timing, run.files.path, drawn, pictures.NOTE))
+        print(table(summary, run.timing, run.files.path, drawn))
     return summary
 
 
@@ -242,11 +244,12 @@ def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments: Arguments = parse(argv)
     if arguments.resume is None:
-        train(arguments.to_config(), arguments.run_dir, quiet=arguments.quiet, track=arguments.track)
+        config, run_dir = arguments.to_config(), arguments.run_dir
+        train(config, run_dir, quiet=arguments.quiet, track=arguments.track, pictures=arguments.pictures)
         return
     config = RunDir(arguments.resume).config()
     where = {name: getattr(arguments, name) for name in given_flags(argv) if name in ("drivers", "backend", "driver_timeout")}
-    train(dataclasses.replace(config, **where), arguments.resume, resume=True, quiet=arguments.quiet)
+    train(dataclasses.replace(config, **where), arguments.resume, resume=True, quiet=arguments.quiet, pictures=arguments.pictures)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,11 @@ class Ackley(Benchmark):
 
 
 class ShiftedAckley(Ackley):
-    """Ackley's function with its knobs displaced by ``shift(c)``: the best knobs move with the conditions."""
+    """Ackley's function of the knobs alone, displaced by ``shift(c)``: minimum 0, at knobs that move with c.
+
+    The conditions only displace. As coordinates of their own they would flatten the function wherever they are not
+    near 0, and a law that ignores them would look nearly as good as the right one.
+    """
 
     def shift(self, c: np.ndarray) -> np.ndarray:
         """Best knobs ``[n, knobs]``, in [-0.5, 0.5]: knob j follows the mean of conditions j and j + 1, cyclically."""
@@ -65,7 +69,7 @@ class ShiftedAckley(Ackley):
         return 0.5 * np.sin(0.5 * np.pi * drive + j)
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return super().__call__(x - self.shift(c), c)
+        return self.raw(self.bound * (x - self.shift(c)))
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._solution(self.shift(c), c)

@@ -103,7 +103,7 @@ def test_a_driver_past_its_time_is_replaced(tmp_path, monkeypatch, expected):
     monkeypatch.setenv("TUNINGLAW_TEST_FLAG", str(tmp_path / "hung"))
     with with_environment(job("tests.problems:HangsOnce"), 2, timeout=1.0) as pool:
         assert same(run(pool, 0)[0], expected[0])
-        assert pool.restarts in (1, 2)  # both may have found the flag missing
+        assert pool.restarts == 1
 
 
 def test_a_stopped_driver_is_replaced_even_when_the_snapshot_fills_the_pipe():
@@ -121,7 +121,7 @@ def test_a_stopped_driver_is_replaced_even_when_the_snapshot_fills_the_pipe():
 
 def test_a_task_that_kills_every_driver_is_given_up():
     with make_pool(job("tests.problems:Poison"), 2, "process", 30) as pool:
-        with pytest.raises(DriverError, match="slots . to . of step 0, 3 times in a row"):
+        with pytest.raises(DriverError, match="driver . died in slot . of step 0, as 4 before it did"):
             run(pool, 0)
 
 

@@ -1,0 +1,32 @@
+import csv
+import pathlib
+
+import pytest
+
+from actors.processes import ProcessPool
+from actors.rollout import Job
+from env import Problem
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fork_server():
+    """Starts the fork server once, with what any sampler needs preloaded."""
+    ProcessPool(Job(Problem("sphere"), "lhs", 8, 0, 2, 2), 1, 60).close()
+
+
+def metrics_without_times(path: pathlib.Path) -> list[dict[str, str]]:
+    """Rows of a run's metrics.csv as text, its times left out."""
+    with (path / "metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: value for name, value in row.items() if not name.startswith("time/")} for row in rows]
+
+
+@pytest.fixture
+def bits():
+    """What must not change between two runs: the summary's digest and counts, and the metrics without times."""
+
+    def read(path: pathlib.Path, summary: dict) -> tuple:
+        counts = ("policy_sha256", "training_steps", "env_steps", "objective_evaluations", "eval_evaluations", "eval")
+        return {name: summary[name] for name in counts}, metrics_without_times(path)
+
+    return read
