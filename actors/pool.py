@@ -1,9 +1,10 @@
 """Who runs the slots: one interface, three backends. What they return does not depend on which.
 
-    pool.submit(step, snapshot, kind)      deal the slots out
-    pool.result()                          wait for the facts of all of them
+pool.submit(step, snapshot, kind)      deal the slots out
+pool.result()                          wait for the facts of all of them
 """
 
+import itertools
 import time
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
@@ -77,7 +78,7 @@ class Pool(ABC):
         """The round's slots in as many contiguous shares as there are drivers, none empty."""
         slots, parts = self.job.slots(kind), max(self.drivers, 1)
         ends = [slots * i // parts for i in range(parts + 1)]
-        return [Task(kind, step, a, b) for a, b in zip(ends[:-1], ends[1:], strict=True) if a < b]
+        return [Task(kind, step, a, b) for a, b in itertools.pairwise(ends) if a < b]
 
 
 class ThreadPool(Pool):

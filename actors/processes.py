@@ -41,7 +41,7 @@ CLOSE_SECONDS = 2.0
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-class RemoteTraceback(Exception):
+class RemoteError(Exception):
     """The traceback of an exception in a driver, as text."""
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Driver:
         message = self.connection.recv_bytes()
         if message[:1] == protocol.ERROR:
             text = message[1:].decode()
-            raise DriverError(f"driver {self.index} failed: {text.strip().splitlines()[-1]}") from RemoteTraceback(text)
+            raise DriverError(f"driver {self.index} failed: {text.strip().splitlines()[-1]}") from RemoteError(text)
         return message
 
     def end(self, patience: float) -> None:
@@ -176,7 +176,7 @@ class ProcessPool(Pool):
         deadline = min((driver.deadline for driver in busy), default=float("inf"))
         patience = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
         watched = {d.connection: d for d in self._drivers} | {d.process.sentinel: d for d in self._drivers}
-        due = {id(watched[ready]): watched[ready] for ready in wait(list(watched), patience)}  # type: ignore[index,call-overload]
+        due = {id(watched[ready]): watched[ready] for ready in wait(list(watched), patience)}
         for driver in due.values():
             try:
                 # A driver that died may have sent its facts, or its reason, before: read that first.

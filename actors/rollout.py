@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -89,10 +90,10 @@ class Collector:
         self.driver = driver
         self._batches: dict[int, VectorEnv] = {}
         batch = self._batch(1)
-        self.obs_dim = batch.single_observation_space.shape[0]
+        self.obs_dim = int(np.prod(_shape(batch.single_observation_space)))
         actions = batch.single_action_space
         self.choices = int(actions.n) if isinstance(actions, spaces.Discrete) else 0
-        self.action_dim = 1 if self.choices else int(np.prod(actions.shape))
+        self.action_dim = 1 if self.choices else int(np.prod(_shape(actions)))
         self.sampler = _make_sampler(job, batch)
         self.policy: Policy | None = None
 
@@ -122,7 +123,8 @@ class Collector:
         assert self.policy is not None
         noise = self._noise(task) if task.kind == Kind.COLLECT else None
         episode = np.zeros(len(facts), int)
-        obs, infos = env.reset(seed=self._seeds(task, episode), options=self._start_options(task))
+        reset: Any = env.reset  # a list of seeds is a convention of vector environments that its type leaves out
+        obs, infos = reset(seed=self._seeds(task, episode), options=self._start_options(task))
         _record_objective(facts, 0, infos)
         for t in range(facts.rewards.shape[1]):
             facts.obs[:, t] = obs
@@ -140,7 +142,7 @@ class Collector:
             if task.kind == Kind.EVALUATE and episode.all():
                 break  # the first episode of each slot is all that counts
             if ended.any() and t + 1 < facts.rewards.shape[1]:
-                obs, _ = env.reset(seed=self._seeds(task, episode), options={"reset_mask": ended})
+                obs, _ = reset(seed=self._seeds(task, episode), options={"reset_mask": ended})
 
     def _batch(self, rows: int) -> VectorEnv:
         """The environment for so many rows, built once for each number that comes up."""
@@ -182,6 +184,11 @@ class Collector:
         """Closes the environments."""
         for batch in self._batches.values():
             batch.close()
+
+
+def _shape(space: spaces.Space) -> tuple[int, ...]:
+    assert space.shape is not None, "Box and Discrete have one"
+    return space.shape
 
 
 def _make_sampler(job: Job, batch: VectorEnv) -> Sampler | None:

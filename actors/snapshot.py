@@ -5,6 +5,7 @@ arrays: theta, and the observation normaliser's mean and variance. Reading them 
 """
 
 import hashlib
+import itertools
 import json
 import struct
 from dataclasses import asdict, dataclass
@@ -39,7 +40,7 @@ class NetworkSpec:
         """(inputs, outputs) of each linear layer, in order."""
         outputs = 2 * self.action_dim if self.head == "gaussian" else self.action_dim
         sizes = [self.obs_dim, *self.hidden_sizes, outputs]
-        return list(zip(sizes[:-1], sizes[1:], strict=True))
+        return list(itertools.pairwise(sizes))
 
     @property
     def size(self) -> int:

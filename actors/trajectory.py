@@ -94,7 +94,8 @@ class Trajectory:
         """A record of ``n`` slots whose arrays are views of ``buffer``."""
         if len(buffer) != n * layout.slot_bytes:
             raise MergeError(f"{len(buffer)} bytes for {n} slots of {layout.slot_bytes} bytes each")
-        arrays, offset = {}, 0
+        arrays: dict[str, np.ndarray] = {}
+        offset = 0
         for name, (kind, shape) in layout.fields().items():
             count = n * int(np.prod(shape))
             arrays[name] = np.frombuffer(buffer, kind, count, offset).reshape(n, *shape)

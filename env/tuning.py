@@ -90,10 +90,8 @@ class TuningVectorEnv(VectorEnv):
         super().reset(seed=seed)
         return self.np_random.uniform(-1, 1, self._state.shape)
 
-    def step(
-        self, actions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Sets the knobs to ``actions`` ``[num_envs, knobs]``, clipped to [-1, 1]: a black box never leaves its bounds."""
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Sets the knobs to ``actions`` ``[num_envs, knobs]``, clipped: a black box never leaves its bounds."""
         if (self._elapsed >= self.time_steps).any():
             rows = np.flatnonzero(self._elapsed >= self.time_steps).tolist()
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")

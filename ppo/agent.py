@@ -110,7 +110,8 @@ class Agent:
             largest difference between the log-probabilities of driver and learner before the first gradient step.
         """
         self.optimizer.param_groups[0]["lr"] = learning_rate
-        initial_logratio, stats = None, []
+        initial_logratio: float | None = None
+        stats: list[dict[str, float]] = []
         for epoch in range(self.config.update_epochs or 1):
             stats = []
             for minibatch in self._minibatches(batch, step, epoch):
@@ -143,9 +144,7 @@ class Agent:
 
     def _loss(self, mb: Batch, std_floor: float) -> tuple[torch.Tensor, dict[str, float]]:
         config, split = self.config, self.policy.size
-        logprobs, entropies = logprobs_and_entropy(
-            self.policy, self.parameters[:split], std_floor, mb.obs, mb.actions
-        )
+        logprobs, entropies = logprobs_and_entropy(self.policy, self.parameters[:split], std_floor, mb.obs, mb.actions)
         values = forward(self.value, self.parameters[split:], mb.obs)[:, 0]
         advantages = normalised_advantages(mb.advantages) if config.norm_adv else mb.advantages
         logratio = logprobs - mb.logprobs

@@ -142,7 +142,11 @@ class Config:
             (("training_steps", "episodes", "time_steps", "candidates", "torch_threads"), 1, "at least 1"),
             (("update_epochs", "num_minibatches", "eval_episodes", "checkpoint_every"), 1, "at least 1"),
             (("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor"), 0, "0 or more"),
-            (("std_floor_final", "ent_coef", "vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda"), 0, "0 or more"),
+            (
+                ("std_floor_final", "ent_coef", "vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda"),
+                0,
+                "0 or more",
+            ),
         ):
             for name in names:
                 value = getattr(self, name)
@@ -248,6 +252,8 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _describe(kind: Any) -> str:
-    return "one of " + ", ".join(map(str, kind.__args__)) if getattr(kind, "__origin__", None) is Literal else str(
-        getattr(kind, "__name__", kind)
+    return (
+        "one of " + ", ".join(map(str, kind.__args__))
+        if getattr(kind, "__origin__", None) is Literal
+        else str(getattr(kind, "__name__", kind))
     )

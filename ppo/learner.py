@@ -90,9 +90,7 @@ class Learner:
         final_values[ends] = self.agent.values(ended)
         rewards = self._scaled(raw_rewards(facts, config), ends)
         gae_lambda = config.gae_lambda if config.algo == "ppo" else 1.0
-        advantages = gae(
-            rewards, values, final_values, facts.terminations, facts.truncations, config.gamma, gae_lambda
-        )
+        advantages = gae(rewards, values, final_values, facts.terminations, facts.truncations, config.gamma, gae_lambda)
         arrays = (facts.actions, facts.logprobs, advantages, advantages + values, values)
         return Batch(obs, *(torch.from_numpy(_rows(array)) for array in arrays))
 
@@ -176,4 +174,3 @@ def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
 def _rows(array: np.ndarray) -> np.ndarray:
     """Slots and time steps flattened, ``[E * T, ...]``."""
     return array.reshape(-1, *array.shape[2:])
-

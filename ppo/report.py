@@ -74,8 +74,11 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
     lines = []
     if score["final"] is not None:
         lines.append(
-            ("result", f"{score['metric']} {score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 "
-             f"training steps {score['last_1000_mean']:.4g})")
+            (
+                "result",
+                f"{score['metric']} {score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 "
+                f"training steps {score['last_1000_mean']:.4g})",
+            )
         )
     spent = f"{summary['env_steps']:,} env steps"
     if summary["objective_evaluations"]:

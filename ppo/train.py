@@ -248,8 +248,16 @@ def main(argv: list[str]) -> None:
         train(config, run_dir, quiet=arguments.quiet, track=arguments.track, pictures=arguments.pictures)
         return
     config = RunDir(arguments.resume).config()
-    where = {name: getattr(arguments, name) for name in given_flags(argv) if name in ("drivers", "backend", "driver_timeout")}
-    train(dataclasses.replace(config, **where), arguments.resume, resume=True, quiet=arguments.quiet, pictures=arguments.pictures)
+    where = {
+        name: getattr(arguments, name) for name in given_flags(argv) if name in ("drivers", "backend", "driver_timeout")
+    }
+    train(
+        dataclasses.replace(config, **where),
+        arguments.resume,
+        resume=True,
+        quiet=arguments.quiet,
+        pictures=arguments.pictures,
+    )
 
 
 if __name__ == "__main__":

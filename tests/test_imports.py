@@ -10,9 +10,13 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("module", ["env", "actors", "actors.driver", "actors.processes", "ppo", "ppo.cli", "ppo.train"])
+@pytest.mark.parametrize(
+    "module", ["env", "actors", "actors.driver", "actors.processes", "ppo", "ppo.cli", "ppo.train"]
+)
 def test_loads_no_torch(module):
-    code = f"import sys, {module}; print(sorted(name for name in sys.modules if name.split('.')[0] in ('torch', 'scipy')))"
+    code = (
+        f"import sys, {module}; print(sorted(name for name in sys.modules if name.split('.')[0] in ('torch', 'scipy')))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -22,7 +22,9 @@ class Benchmark(Objective):
         if dims < 2:
             raise UsageError(f"--dims {dims}: at least 2 are needed, one knob and one condition")
         if not 1 <= knobs < dims:
-            raise UsageError(f"--knobs {knobs}: must be from 1 to {dims - 1} with --dims {dims}, which leaves a condition")
+            raise UsageError(
+                f"--knobs {knobs}: must be from 1 to {dims - 1} with --dims {dims}, which leaves a condition"
+            )
         self.knobs = knobs
         self.conditions = dims - knobs
 

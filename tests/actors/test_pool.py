@@ -1,6 +1,7 @@
 import os
 import signal
 import time
+import traceback
 
 import numpy as np
 import psutil
@@ -33,7 +34,10 @@ def run(pool, step, kind=Kind.COLLECT, snap=None):
 
 
 def same(a, b):
-    return all(np.array_equal(getattr(a, n), getattr(b, n), equal_nan=True) for n in ("obs", "actions", "logprobs", "objectives"))
+    return all(
+        np.array_equal(getattr(a, n), getattr(b, n), equal_nan=True)
+        for n in ("obs", "actions", "logprobs", "objectives")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +64,10 @@ def test_every_backend_returns_the_same_facts(backend, drivers, expected):
 @pytest.mark.parametrize("drivers", [0, 2])
 @pytest.mark.parametrize("backend", ["process", "thread"])
 def test_an_exception_reaches_the_user_with_the_drivers_traceback_as_its_cause(backend, drivers):
-    with make_pool(job("tests.problems:Failing"), drivers, backend, 30) as pool:
-        with pytest.raises(DriverError, match="ValueError: the probe lost contact") as caught:
-            for step in range(3):
-                run(pool, step)
-    import traceback
-
+    told = pytest.raises(DriverError, match="ValueError: the probe lost contact")
+    with make_pool(job("tests.problems:Failing"), drivers, backend, 30) as pool, told as caught:
+        for step in range(3):
+            run(pool, step)
     trace = "".join(traceback.format_exception(caught.value.__cause__))
     assert 'raise ValueError("the probe lost contact")' in trace
     assert "tests/problems.py" in trace
@@ -120,9 +122,9 @@ def test_a_stopped_driver_is_replaced_even_when_the_snapshot_fills_the_pipe():
 
 
 def test_a_task_that_kills_every_driver_is_given_up():
-    with make_pool(job("tests.problems:Poison"), 2, "process", 30) as pool:
-        with pytest.raises(DriverError, match="driver . died in slot . of step 0, as 4 before it did"):
-            run(pool, 0)
+    told = pytest.raises(DriverError, match=r"driver . died in slot . of step 0, as 4 before it did")
+    with make_pool(job("tests.problems:Poison"), 2, "process", 30) as pool, told:
+        run(pool, 0)
 
 
 def test_a_mistake_in_the_job_shows_before_any_process_starts():

@@ -31,8 +31,13 @@ FIELDS = ("slots", "obs", "actions", "logprobs", "rewards", "objectives", "final
 @pytest.mark.parametrize("kind", list(Kind))
 @pytest.mark.parametrize(
     "a_job",
-    [job(), job("tests.problems:Quadratic", "env", eval_starts=np.zeros((4, 3))), job("CartPole-v1", "env", time_steps=40),
-     job("tests.problems:Countdown", "env", time_steps=8), job("Pendulum-v1", "env", time_steps=300)],
+    [
+        job(),
+        job("tests.problems:Quadratic", "env", eval_starts=np.zeros((4, 3))),
+        job("CartPole-v1", "env", time_steps=40),
+        job("tests.problems:Countdown", "env", time_steps=8),
+        job("Pendulum-v1", "env", time_steps=300),
+    ],
     ids=lambda a_job: a_job.problem.env,
 )
 def test_any_split_of_the_slots_gives_the_same_facts(a_job, kind):
@@ -115,7 +120,9 @@ def test_bounded_actions_are_scaled_to_their_space():
 
 
 def test_a_sampler_needs_starts_that_can_be_set():
-    with pytest.raises(UsageError, match="--sampler lhs: the starts of --env CartPole-v1 cannot be set; use --sampler env"):
+    with pytest.raises(
+        UsageError, match="--sampler lhs: the starts of --env CartPole-v1 cannot be set; use --sampler env"
+    ):
         Collector(job("CartPole-v1", "lhs"))
 
 

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,15 @@ from actors.samplers import Mix, Uncertainty, make_sampler
 from env import UsageError
 
 LOW, HIGH = np.array([-1.0, 2.0, -3.0]), np.array([1.0, 5.0, 0.0])
-SPECS = ["random", "lhs", "uncertainty", "heterogeneous", "random:2,lhs:1", "tests.problems:Corners", "lhs,uncertainty:3"]
+SPECS = [
+    "random",
+    "lhs",
+    "uncertainty",
+    "heterogeneous",
+    "random:2,lhs:1",
+    "tests.problems:Corners",
+    "lhs,uncertainty:3",
+]
 
 
 def known_std_policy(obs_dim=3, weight=1.0):
@@ -44,7 +54,7 @@ class TestContract:
         whole = starts(spec, n)
         for parts in (2, 3, 7, 16, n):
             ends = [n * i // parts for i in range(parts + 1)]
-            pieces = [starts(spec, n, slice(a, b)) for a, b in zip(ends[:-1], ends[1:], strict=True) if a < b]
+            pieces = [starts(spec, n, slice(a, b)) for a, b in itertools.pairwise(ends) if a < b]
             assert np.concatenate(pieces).tobytes() == whole.tobytes()
 
 

@@ -44,16 +44,14 @@ def test_every_order_gives_slot_order():
 
 def test_rows_out_of_order_within_a_part():
     part = facts(0, 4)
-    shuffled = dataclasses.replace(
-        part, **{name: getattr(part, name)[[2, 0, 3, 1]] for name in LAYOUT.fields()}
-    )
+    shuffled = dataclasses.replace(part, **{name: getattr(part, name)[[2, 0, 3, 1]] for name in LAYOUT.fields()})
     check_identity(merge([shuffled], LAYOUT, 4, 5), 4)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 16, 30])
 def test_any_split_gives_the_same(parts):
     ends = [30 * i // parts for i in range(parts + 1)]
-    split = [facts(a, b, driver=i) for i, (a, b) in enumerate(zip(ends[:-1], ends[1:], strict=True))]
+    split = [facts(a, b, driver=i) for i, (a, b) in enumerate(itertools.pairwise(ends))]
     merged = merge(split[::-1], LAYOUT, 30, 5)
     check_identity(merged, 30)
     assert merged.drivers[0] == 0
@@ -69,10 +67,16 @@ def test_any_split_gives_the_same(parts):
         ([], "slot 0: its facts are missing"),
         ([facts(0, 3), facts(3, 5, version=4)], "slot 3: collected by policy version 4, not by version 5"),
         ([facts(0, 3), facts(3, 7)], "slot 5: out of range"),
-        ([facts(0, 3), facts(3, 5, layout=dataclasses.replace(LAYOUT, obs_dim=3))], r"slot 3: obs is float64 \(2, 3, 3\)"),
+        (
+            [facts(0, 3), facts(3, 5, layout=dataclasses.replace(LAYOUT, obs_dim=3))],
+            r"slot 3: obs is float64 \(2, 3, 3\)",
+        ),
         ([facts(0, 3), facts(3, 5, layout=dataclasses.replace(LAYOUT, time_steps=4))], "slot 3: obs"),
         ([facts(0, 3), facts(3, 5, layout=dataclasses.replace(LAYOUT, objectives=False))], "slot 3: objectives"),
-        ([facts(0, 3), dataclasses.replace(facts(3, 5), rewards=np.zeros((2, 3), np.float32))], "slot 3: rewards is float32"),
+        (
+            [facts(0, 3), dataclasses.replace(facts(3, 5), rewards=np.zeros((2, 3), np.float32))],
+            "slot 3: rewards is float32",
+        ),
         ([facts(0, 3), dataclasses.replace(facts(3, 5), logprobs=np.zeros((1, 3)))], "slot 3: logprobs"),
     ],
 )

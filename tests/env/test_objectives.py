@@ -44,7 +44,7 @@ def test_solve_is_never_above_a_dense_grid(name):
 
 def test_rosenbrocks_minimiser_is_on_the_positive_branch():
     c = np.linspace(-1, 1, 21)[:, None]
-    x, f = Rosenbrock().solve(c)
+    x, _ = Rosenbrock().solve(c)
     assert (x > 0).all()
     raw_x, raw_y = 2.048 * x[:, 0], 2.048 * c[:, 0]
     inside = np.abs(x[:, 0]) < 1

@@ -1,6 +1,7 @@
 """Losses against values worked out by hand, and their gradients against finite differences."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -127,7 +128,7 @@ def test_minibatches_are_reshuffled_each_epoch_and_cover_the_batch():
     an_agent = agent()
     batch = dataclasses.replace(batch_for(an_agent.policy), returns=torch.arange(12).double())
     epochs = [[mb.returns.tolist() for mb in an_agent._minibatches(batch, 0, epoch)] for epoch in range(3)]
-    orders = [sum(epoch, []) for epoch in epochs]
+    orders = [list(itertools.chain(*epoch)) for epoch in epochs]
     assert all(sorted(order) == list(range(12)) for order in orders)
     assert [len(mb) for mb in epochs[0]] == [4, 4, 4]
     assert len({tuple(order) for order in orders}) == 3

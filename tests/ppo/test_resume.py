@@ -61,7 +61,9 @@ def test_a_torn_last_row_is_dropped(tmp_path, bits):
 
 
 def test_ctrl_c_finishes_the_step_and_the_run_can_be_resumed(tmp_path):
-    flags = "--training-steps 60 --eval-every 5 --evaluation-cost-ms 0.3 --hidden-sizes 8 --update-epochs 2 --no-pictures"
+    flags = (
+        "--training-steps 60 --eval-every 5 --evaluation-cost-ms 0.3 --hidden-sizes 8 --update-epochs 2 --no-pictures"
+    )
     command = [sys.executable, "-m", "ppo.train", *flags.split()]
     whole = subprocess.run([*command, "--run-dir", str(tmp_path / "whole"), "--quiet"], check=True)
     assert whole.returncode == 0
@@ -89,12 +91,14 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path, bits):
 
 def test_warm_start_begins_with_the_parameters_of_a_finished_run(tmp_path):
     run(dataclasses.replace(CONFIG, env="sphere"), tmp_path / "first")
-    warm = dataclasses.replace(CONFIG, env="sphere", training_steps=1, learning_rate=1e-12, warm_start=str(tmp_path / "first"))
+    warm = dataclasses.replace(
+        CONFIG, env="sphere", training_steps=1, learning_rate=1e-12, warm_start=str(tmp_path / "first")
+    )
     run(warm, tmp_path / "second")
     first, second = (RunDir(tmp_path / name).load("--resume")[0] for name in ("first", "second"))
     assert np.allclose(first["parameters"], second["parameters"], atol=1e-9)
     assert second["counters"][0] == 1
-    with pytest.raises(UsageError, match="--warm-start .* shapes"):
+    with pytest.raises(UsageError, match=r"--warm-start .* shapes"):
         run(dataclasses.replace(warm, hidden_sizes=(9,)), tmp_path / "third")
     assert not (tmp_path / "third").exists()
 

@@ -88,7 +88,9 @@ def test_statistics_over_the_first_and_last_1000_steps(tmp_path):
     assert (summary["best"], summary["final"]) == (10.0, 5000.0)
 
 
-@pytest.mark.parametrize("changes", [{}, {"eval_every": 0}, {"env": "tests.problems:BlackBox"}, {"dims": 4, "knobs": 2}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"eval_every": 0}, {"env": "tests.problems:BlackBox"}, {"dims": 4, "knobs": 2}]
+)
 def test_a_run_directory(changes, tmp_path, capsys):
     config = dataclasses.replace(SMALL, **changes)
     train(config, tmp_path / "run")
@@ -188,5 +190,5 @@ def test_a_live_driver_maps_no_torch(how, tmp_path):
             process.kill()
             printed = process.communicate()[0]
     assert printed.count("main ran") == (how == "script")
-    gone, alive = psutil.wait_procs(children.values(), timeout=5)
+    _, alive = psutil.wait_procs(children.values(), timeout=5)
     assert not alive  # drivers do not outlive a learner that was killed
