@@ -69,9 +69,9 @@ class Config:
     std_floor_final: float | None = None
     """The floor at the end; it falls exponentially in between (tuning: 1e-4; control: 0)."""
     learning_rate: float | None = None
-    """Adam's step size (tuning: 1e-3; control: 3e-4)."""
+    """Adam's step size at the start (tuning: 1e-3; control: 3e-4). It falls in proportion to the std floor."""
     anneal_lr: bool = True
-    """Let the learning rate fall linearly to 0."""
+    """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
     """Discount (tuning: 0, since actions are absolute; control: 0.99)."""
     gae_lambda: float = 0.95

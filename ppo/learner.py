@@ -52,8 +52,12 @@ class Learner:
 
     @property
     def learning_rate(self) -> float:
+        """Falls linearly if it is annealed, and with the std floor: a step of Adam then moves the mean action by the
+        same number of stds at the end as at the start. Without that, PPO leaves its trust region in a single step
+        once the std is small, and loses the valley it was in."""
         assert self.config.learning_rate is not None
-        return self.config.learning_rate * (1 - self.progress if self.config.anneal_lr else 1.0)
+        linear = 1 - self.progress if self.config.anneal_lr else 1.0
+        return self.config.learning_rate * linear * (self.std_floor / (self.config.std_floor or 1.0) or 1.0)
 
     def snapshot(self) -> Snapshot:
         """What the drivers need to act in this training step."""

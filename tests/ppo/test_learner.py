@@ -83,10 +83,10 @@ def test_scaled_rewards_have_a_discounted_return_of_unit_variance():
 def test_schedules():
     learner, _ = learner_and_collector(training_steps=100, learning_rate=0.5, std_floor=0.1, std_floor_final=1e-3)
     learner.step = 50
-    assert learner.learning_rate == pytest.approx(0.25)
+    assert learner.learning_rate == pytest.approx(0.5 * 0.5 * 0.1)  # linear, and in proportion to the floor
     assert learner.std_floor == pytest.approx(0.01)
     assert learner.snapshot().std_floor == learner.std_floor
-    constant, _ = learner_and_collector(anneal_lr=False, learning_rate=0.5)
+    constant, _ = learner_and_collector(anneal_lr=False, learning_rate=0.5, std_floor=0.0, std_floor_final=0.0)
     constant.step = 50
     assert constant.learning_rate == 0.5
 
