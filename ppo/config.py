@@ -69,7 +69,7 @@ class Config:
     std_floor_final: float | None = None
     """The floor at the end; it falls exponentially in between (tuning: 1e-4; control: 0)."""
     learning_rate: float | None = None
-    """Adam's step size at the start (tuning: 1e-3; control: 3e-4). It falls in proportion to the std floor."""
+    """Adam's step size at the start (tuning: 3e-3; control: 3e-4). It falls in proportion to the std floor."""
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
@@ -189,7 +189,7 @@ TUNING_DEFAULTS: dict[str, Any] = {
     "sampler": "random",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
-    "learning_rate": 1e-3,
+    "learning_rate": 3e-3,
     "gamma": 0.0,
     "num_minibatches": 1,
     "norm_obs": False,

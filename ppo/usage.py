@@ -35,8 +35,8 @@ class Usage:
             try:
                 with process.oneshot():
                     times = process.cpu_times()
-                    memory += process.memory_info().rss
-            except psutil.NoSuchProcess:
+                    memory += _memory(process)
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
                 continue
             self._cpu_seconds[process.pid] = times.user + times.system
         self._peak_memory = max(self._peak_memory, memory)
@@ -45,7 +45,7 @@ class Usage:
             self._gpu += _gpu_use(self._nvml)
 
     def summary(self) -> dict[str, Any]:
-        """For ``summary.json``. Memory is the sum of resident sizes: pages that processes share count for each."""
+        """For ``summary.json``."""
         self.sample()
         elapsed = max(time.monotonic() - self._started, 1e-9)
         cpu = sum(self._cpu_seconds.values()) - self._before
@@ -59,6 +59,12 @@ class Usage:
             summary["gpu_percent"] = sum(use for use, _ in self._gpu) / len(self._gpu)
             summary["gpu_peak_memory_mb"] = max(memory for _, memory in self._gpu)
         return summary
+
+
+def _memory(process: psutil.Process) -> int:
+    """Bytes, pages that processes share counted once in all where the system tells, else once for each."""
+    full = process.memory_full_info()
+    return getattr(full, "pss", 0) or full.rss
 
 
 def _open_nvml() -> Any:
