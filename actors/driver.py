@@ -22,6 +22,7 @@ from actors.rollout import Collector, Job, Kind, Task
 from actors.snapshot import Snapshot
 
 READY, SNAPSHOT, TASK, FACTS, ERROR = b"R", b"S", b"T", b"F", b"E"
+SNAPSHOT_OFFSET = 8  # the kind and filling, so that the arrays behind it are aligned
 TASK_STRUCT = struct.Struct("<cBQII")
 FACTS_STRUCT = struct.Struct("<c7xd")  # 16 bytes, so that the facts behind it are aligned
 
@@ -41,26 +42,38 @@ def main(connection: Connection, job: Job, index: int) -> None:
     """Runs a driver until its pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to handle
     try:
-        _serve(connection, job, index)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return  # the learner is gone, or has had enough
+        with contextlib.closing(Collector(job, index)) as collector:
+            _serve(connection, collector)
+    except LearnerGoneError:
+        return
     except BaseException:
-        connection.send_bytes(ERROR + traceback.format_exc().encode())
+        with contextlib.suppress(LearnerGoneError):
+            _send(connection, ERROR + traceback.format_exc().encode())
 
 
-def _serve(connection: Connection, job: Job, index: int) -> None:
-    with contextlib.closing(Collector(job, index)) as collector:
-        connection.send_bytes(READY)
-        _answer(connection, collector)
+class LearnerGoneError(Exception):
+    """The pipe's other end is closed: the learner died, or has had enough."""
 
 
-def _answer(connection: Connection, collector: Collector) -> None:
+def _serve(connection: Connection, collector: Collector) -> None:
+    _send(connection, READY)
     held_at = 0.0
     while True:
-        message = connection.recv_bytes()
+        try:
+            message = connection.recv_bytes()
+        except (EOFError, OSError):
+            raise LearnerGoneError from None
         if message[:1] == SNAPSHOT:
-            collector.update(Snapshot.from_bytes(memoryview(message)[1:]))
+            collector.update(Snapshot.from_bytes(memoryview(message)[SNAPSHOT_OFFSET:]))
             held_at = time.monotonic()  # the same clock in every process of a machine
             continue
         facts = collector.run(unpack_task(message))
-        connection.send_bytes(FACTS_STRUCT.pack(FACTS, held_at) + facts.buffer)
+        _send(connection, FACTS_STRUCT.pack(FACTS, held_at) + facts.buffer)
+
+
+def _send(connection: Connection, message: bytes) -> None:
+    """Sends a message. A pipe that broke is told apart from an error that the user's own connections may raise."""
+    try:
+        connection.send_bytes(message)
+    except OSError:
+        raise LearnerGoneError from None

@@ -24,7 +24,8 @@ class Stream(IntEnum):
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:
     """The generator of one purpose: equal keys give equal numbers, different keys independent ones."""
-    return np.random.default_rng((seed, step, stream, *path))
+    # With the path's length, since a seed sequence takes (a, b) and (a, b, 0) for the same.
+    return np.random.default_rng((seed, step, stream, len(path), *path))
 
 
 def env_seed(seed: int, step: int, stream: Stream, slot: int, episode: int) -> int:

@@ -138,14 +138,15 @@ class ProcessPool(Pool):
         return self._layouts[kind]
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._snapshot = protocol.SNAPSHOT + snapshot.to_bytes()
+        self._started = self._held = time.monotonic()
+        self._snapshot = protocol.SNAPSHOT.ljust(protocol.SNAPSHOT_OFFSET) + snapshot.to_bytes()
         self._version = snapshot.version
         self._slots = self.job.slots(kind)
         self._tasks.extend(self.shares(step, kind))
         self._failures.clear()
         self._parts = []
-        self._started = self._held = time.monotonic()
         self._deal()
+        self._first = {driver.task for driver in self._drivers}
 
     def result(self) -> Round:
         while sum(map(len, self._parts)) < self._slots:
@@ -199,7 +200,8 @@ class ProcessPool(Pool):
         _, held_at = protocol.FACTS_STRUCT.unpack_from(message)
         facts = memoryview(message)[protocol.FACTS_STRUCT.size :]
         self._parts.append(Trajectory.over(self._layouts[task.kind], task.stop - task.start, facts))
-        self._held = max(self._held, held_at)
+        if task in self._first:  # one that was dealt later waited for its driver, which is no broadcast
+            self._held = max(self._held, held_at)
 
     def _replace(self, driver: Driver, reason: str) -> None:
         """Puts a fresh process in the place of ``driver``; its task is redone by whoever is free first."""
@@ -211,10 +213,13 @@ class ProcessPool(Pool):
             self._tasks.extendleft(half for half in halves if half.start < half.stop)
         elif not driver.ready:
             self._failures[STARTS] += 1
-        (worst, times), *_ = self._failures.most_common(1) or [(0, 0)]
+        times = max(self._failures.values(), default=0)
         if times >= MAX_FAILURES:
-            what = "while it started" if worst == STARTS else f"in slot {worst} of step {task.step if task else '?'}"
-            raise DriverError(f"driver {driver.index} {reason} {what}, as {times - 1} before it did")
+            what = "as it started"
+            if task:
+                last = f" to {task.stop - 1}" if task.stop - task.start > 1 else ""
+                what = f"in slot {task.start}{last} of step {task.step}"
+            raise DriverError(f"driver {driver.index} {reason} {what}, and {times - 1} before it did")
         driver.end(patience=0)
         self.restarts += 1
         self._drivers[driver.index] = Driver(self._context, self.job, driver.index, self._timeout)

@@ -89,6 +89,7 @@ class Collector:
         self.job = job
         self.driver = driver
         self._batches: dict[int, VectorEnv] = {}
+        self._objective = job.problem.objective()
         batch = self._batch(1)
         self.obs_dim = int(np.prod(_shape(batch.single_observation_space)))
         actions = batch.single_action_space
@@ -103,7 +104,7 @@ class Collector:
 
     def layout(self, kind: Kind) -> Layout:
         """Shapes of the facts of this kind."""
-        return Layout(self.job.length(kind), self.obs_dim, self.action_dim, self.job.problem.family == "tuning")
+        return Layout(self.job.length(kind), self.obs_dim, self.action_dim, self._objective is not None)
 
     def run(self, task: Task) -> Trajectory:
         """Rolls out the slots of ``task`` with the current policy and returns their facts."""
@@ -124,7 +125,10 @@ class Collector:
         noise = self._noise(task) if task.kind == Kind.COLLECT else None
         episode = np.zeros(len(facts), int)
         reset: Any = env.reset  # a list of seeds is a convention of vector environments that its type leaves out
-        obs, infos = reset(seed=self._seeds(task, episode), options=self._start_options(task))
+        starts = self._starts(task)
+        # Given starts leave nothing random in a tuning problem, and seeds take time to make.
+        seeds = self._seeds(task, episode) if starts is None or self._objective is None else None
+        obs, infos = reset(seed=seeds, options=starts)
         _record_objective(facts, 0, infos)
         for t in range(facts.rewards.shape[1]):
             facts.obs[:, t] = obs
@@ -147,7 +151,7 @@ class Collector:
     def _batch(self, rows: int) -> VectorEnv:
         """The environment for so many rows, built once for each number that comes up."""
         if rows not in self._batches:
-            self._batches[rows] = self.job.problem.make_batch(rows)
+            self._batches[rows] = self.job.problem.make_batch(rows, self._objective)
         return self._batches[rows]
 
     def _noise(self, task: Task) -> np.ndarray:
@@ -156,15 +160,14 @@ class Collector:
         shape = (self.job.time_steps, self.action_dim)
         return slot_numbers(method, key, self.job.episodes, slice(task.start, task.stop), shape)
 
-    def _seeds(self, task: Task, episode: np.ndarray) -> list[int] | None:
-        if self._start_options(task) is not None and self.job.problem.family == "tuning":
-            return None
+    def _seeds(self, task: Task, episode: np.ndarray) -> list[int]:
         # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.
         step, stream = (task.step, Stream.ENV) if task.kind == Kind.COLLECT else (0, Stream.EVAL_ENV)
         slots = range(task.start, task.stop)
         return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
 
-    def _start_options(self, task: Task) -> dict | None:
+    def _starts(self, task: Task) -> dict | None:
+        """The options of the first reset; None for the environment's own starts."""
         rows = slice(task.start, task.stop)
         if task.kind == Kind.EVALUATE:
             starts = self.job.eval_starts
@@ -213,8 +216,10 @@ def _to_space(actions: np.ndarray, space: spaces.Space) -> np.ndarray:
     if (space.low == -1).all() and (space.high == 1).all():
         return unit.astype(space.dtype)
     with np.errstate(invalid="ignore"):  # inf - inf in the entries that are not used
-        scaled = space.low + (unit + 1) * (space.high - space.low) / 2
-    return np.where(bounded, scaled, unit).astype(space.dtype)
+        low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+        scaled = low + (unit + 1) * (high - low) / 2
+    # Clipped once more, in the space's own precision: rounding may have taken it past a bound.
+    return np.clip(np.where(bounded, scaled, unit).astype(space.dtype), space.low, space.high)
 
 
 def _record_objective(facts: Trajectory, column: int, infos: dict) -> None:

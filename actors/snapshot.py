@@ -1,6 +1,6 @@
 """The snapshot: everything an action depends on, and nothing else. The one thing that is broadcast.
 
-Bytes: magic, version, length of the JSON header, the header (network, std floor, number of parameters), then float64
+Bytes: magic, length of the JSON header, version, the header (network, std floor, number of parameters), then float64
 arrays: theta, and the observation normaliser's mean and variance. Reading them executes nothing.
 """
 
@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-PREFIX = struct.Struct("<4sQI")
+PREFIX = struct.Struct("<4sIQ")
 MAGIC = b"TLS1"
 
 
@@ -87,14 +87,15 @@ class Snapshot:
             {"spec": asdict(self.spec), "std_floor": self.std_floor, "normalised": len(arrays) > 1}, sort_keys=True
         ).encode()
         body = b"".join(np.ascontiguousarray(array, "<f8").tobytes() for array in arrays)
-        return PREFIX.pack(MAGIC, self.version, len(header)) + header + body
+        header += b" " * (-len(header) % 8)  # so that the arrays are aligned
+        return PREFIX.pack(MAGIC, len(header), self.version) + header + body
 
     @classmethod
     def from_bytes(cls, message: bytes | memoryview) -> "Snapshot":
         """Rebuilds a snapshot; its arrays are read-only views of the message."""
         if len(message) < PREFIX.size:
             raise ValueError(f"a snapshot of {len(message)} bytes is cut short")
-        magic, version, length = PREFIX.unpack_from(message)
+        magic, length, version = PREFIX.unpack_from(message)
         if magic != MAGIC:
             raise ValueError(f"not a snapshot: it starts with {magic!r}")
         header = json.loads(bytes(message[PREFIX.size : PREFIX.size + length]))

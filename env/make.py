@@ -1,12 +1,15 @@
 """From the name of a problem to a batched environment by the conventions of ``gymnasium.vector.VectorEnv``."""
 
+import dataclasses
 import functools
 import importlib
+import inspect
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import gymnasium
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from env.errors import UsageError, nearest
@@ -37,19 +40,39 @@ class Problem:
 
     @property
     def family(self) -> Literal["tuning", "control"]:
-        return "control" if self.objective() is None else "tuning"
+        target = resolve(self.env)
+        return "tuning" if isinstance(target, type) and issubclass(target, Objective) else "control"
 
     def objective(self) -> Objective | None:
-        """The objective of a tuning problem, else None."""
-        target = resolve(self.env)
-        is_objective = isinstance(target, type) and issubclass(target, Objective)
-        if is_objective and target in OBJECTIVES.values():
+        """A new objective, of a tuning problem; else None."""
+        target: Any = resolve(self.env)
+        if target in OBJECTIVES.values():
             given = {"dims": self.dims, "knobs": self.knobs}
-            return cast(Any, target)(**{name: value for name, value in given.items() if value is not None})
+            return target(**{name: value for name, value in given.items() if value is not None})
         for flag, value in (("--dims", self.dims), ("--knobs", self.knobs)):
             if value is not None:
                 raise UsageError(f"{flag} {value}: only the built-in objectives take it, --env {self.env} sets its own")
-        return cast(Any, target)() if is_objective else None
+        return target() if self.family == "tuning" else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With what another process needs to register the id, since it does not run the program that did."""
+        target = resolve(self.env)
+        spec = None
+        if isinstance(target, str):
+            made_by = gymnasium.spec(target).entry_point
+            if not isinstance(made_by, str) or made_by.startswith("__main__:"):
+                raise UsageError(
+                    f"--env {self.env}: driver processes cannot make it, since its entry point is {made_by}; register "
+                    f"it as 'package.module:Class', or use --drivers 0 or --backend thread"
+                )
+            spec = gymnasium.spec(target).to_json()
+        return dataclasses.asdict(self) | {"spec": spec}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        spec = state.pop("spec")
+        self.__dict__.update(state)
+        if spec is not None:
+            gymnasium.registry.setdefault(self.env, EnvSpec.from_json(spec))
 
     def slot_length(self) -> int:
         """Time steps of a slot: ``time_steps``, or the default of the environment."""
@@ -66,9 +89,13 @@ class Problem:
         env.close()
         return limit
 
-    def make_batch(self, num_envs: int) -> VectorEnv:
-        """Builds a batch of rows that never resets by itself (``AutoresetMode.DISABLED``)."""
-        objective = self.objective()
+    def make_batch(self, num_envs: int, objective: Objective | None) -> VectorEnv:
+        """Builds a batch of rows that never resets by itself (``AutoresetMode.DISABLED``).
+
+        Args:
+            num_envs: number of rows.
+            objective: what ``objective`` returned; several batches may share it.
+        """
         if objective is not None:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         batch = SyncVectorEnv([self._single] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
@@ -79,8 +106,11 @@ class Problem:
         return batch
 
     def _single(self) -> gymnasium.Env:
-        target = resolve(self.env)
-        env = gymnasium.make(target) if isinstance(target, str) else cast(Any, target)()
+        target: Any = resolve(self.env)
+        try:
+            env = gymnasium.make(target) if isinstance(target, str) else target()
+        except (gymnasium.error.Error, ImportError) as error:
+            raise UsageError(f"--env {self.env}: cannot be made: {' '.join(str(error).split())}") from None
         space = env.observation_space
         if isinstance(space, spaces.Box) and len(space.shape) == 1:
             return env
@@ -96,12 +126,14 @@ def _no_limit(env: str) -> int:
 def import_object(flag: str, path: str) -> Any:
     """Imports ``package.module:Name``; ``flag`` is the one to blame when that fails."""
     module_name, _, name = path.partition(":")
+    if not all(part.isidentifier() for part in (*module_name.split("."), name)):
+        raise UsageError(f"{flag} {path}: must be package.module:Class")
     if module_name == "__main__":
         raise UsageError(f"{flag} {path}: put it in a module of its own; drivers do not run the main program again")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        if error.name and not module_name.startswith(error.name):
+        if error.name and not f"{module_name}.".startswith(f"{error.name}."):
             raise  # the user's module exists, and what it imports does not
         raise UsageError(f"{flag} {path}: no module named '{module_name}' can be imported from here") from None
     if not hasattr(module, name):
@@ -119,9 +151,11 @@ def resolve(env: str) -> type | str:
             return objective
     if ":" in env:
         target = import_object("--env", env)
-        if isinstance(target, type) and issubclass(target, Objective | gymnasium.Env):
-            return target
-        raise UsageError(f"--env {env}: must be a subclass of env.Objective or of gymnasium.Env")
+        if not (isinstance(target, type) and issubclass(target, Objective | gymnasium.Env)):
+            raise UsageError(f"--env {env}: must be a subclass of env.Objective or of gymnasium.Env")
+        if inspect.isabstract(target):
+            raise UsageError(f"--env {env}: lacks {', '.join(sorted(vars(target)['__abstractmethods__']))}")
+        return target
     try:
         gymnasium.spec(env)
     except gymnasium.error.Error:

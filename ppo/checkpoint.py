@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import tempfile
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
@@ -32,6 +31,12 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def _umask() -> int:
+    mask = os.umask(0)  # the only way to read it is to set it
+    os.umask(mask)
+    return mask
 
 
 def save_checkpoint(path: pathlib.Path, state: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
@@ -48,10 +53,11 @@ def load_checkpoint(path: pathlib.Path, flag: str) -> tuple[dict[str, np.ndarray
         UsageError: there is none, or it is damaged; the text names ``flag``.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here, since np.load leaves a file that it opened itself open where it cannot read it.
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             state = {name: file[name] for name in file.files}
         return state, json.loads(state.pop("meta").tobytes())
     except FileNotFoundError:
         raise UsageError(f"{flag} {path.parent}: there is no {path.name} in it") from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a flipped byte can surface as almost anything
         raise UsageError(f"{flag} {path.parent}: {path.name} is damaged ({error})") from None

@@ -15,7 +15,7 @@ import tyro
 from env.errors import UsageError, nearest
 from ppo.config import Config, flag, read_config
 
-WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "pictures", "resume")
+WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "pictures", "track", "resume")
 """What may be said together with --resume: where it runs, not what it computes."""
 
 

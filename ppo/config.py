@@ -13,7 +13,15 @@ from actors.keys import MAX_SEED
 from env.errors import UsageError, nearest
 from env.make import Problem
 
-ACTIVATIONS = ("tanh", "relu")
+MAX_TIMEOUT = 1e9  # seconds
+AT_LEAST_1 = (
+    *("training_steps", "episodes", "time_steps", "candidates", "torch_threads", "update_epochs", "num_minibatches"),
+    *("eval_episodes", "checkpoint_every"),
+)
+AT_LEAST_0 = (
+    *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
+    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda"),
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,8 @@ class Config:
     """Reward of a tuning problem: the thesis's f(s) - f(s'), or -f(s') (tuning: objective)."""
     transform: Literal["none", "symlog"] | None = None
     """Applied to f before the reward: none, or sign(f) log(1 + |f|) (tuning: symlog)."""
+    gradients: Literal["written", "autograd"] = "written"
+    """Gradients written out by hand, or by torch's autograd, which is slower and easier to read."""
     warm_start: str | None = None
     """Start from the parameters of the finished run in this directory."""
     torch_threads: int = 1
@@ -126,9 +136,10 @@ class Config:
             defaults: dict[str, Any] = TUNING_DEFAULTS
         else:
             defaults = CONTROL_DEFAULTS
-            for flag, value in (("--reward", self.reward), ("--transform", self.transform)):
-                if value is not None:
-                    raise UsageError(f"{flag} {value}: only a tuning problem takes it, and --env {self.env} is none")
+            for name in ("reward", "transform", "evaluation_cost_ms"):
+                if getattr(self, name):
+                    what = f"{flag(name)} {getattr(self, name)}"
+                    raise UsageError(f"{what}: only a tuning problem takes it, and --env {self.env} is none")
         defaults = defaults | {"update_epochs": 10 if self.algo == "ppo" else 1, "time_steps": problem.slot_length()}
         if self.algo == "reinforce":
             defaults = defaults | {"num_minibatches": 1}
@@ -138,16 +149,7 @@ class Config:
         return config
 
     def _check_ranges(self) -> None:
-        for names, least, what in (
-            (("training_steps", "episodes", "time_steps", "candidates", "torch_threads"), 1, "at least 1"),
-            (("update_epochs", "num_minibatches", "eval_episodes", "checkpoint_every"), 1, "at least 1"),
-            (("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor"), 0, "0 or more"),
-            (
-                ("std_floor_final", "ent_coef", "vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda"),
-                0,
-                "0 or more",
-            ),
-        ):
+        for names, least, what in ((AT_LEAST_1, 1, "at least 1"), (AT_LEAST_0, 0, "0 or more")):
             for name in names:
                 value = getattr(self, name)
                 if value is not None and not least <= value < float("inf"):
@@ -159,6 +161,8 @@ class Config:
         for name in ("gamma", "gae_lambda"):
             if (getattr(self, name) or 0) > 1:
                 raise UsageError(f"{flag(name)} {getattr(self, name)}: must be from 0 to 1")
+        if self.driver_timeout > MAX_TIMEOUT:
+            raise UsageError(f"--driver-timeout {self.driver_timeout}: must be at most {MAX_TIMEOUT}; 0 is no limit")
         if self.seed > MAX_SEED:
             raise UsageError(f"--seed {self.seed}: must be at most {MAX_SEED}")
         if any(size < 1 for size in self.hidden_sizes):
@@ -168,8 +172,11 @@ class Config:
         assert self.num_minibatches is not None and self.time_steps is not None
         assert self.std_floor is not None and self.std_floor_final is not None
         batch = self.episodes * self.time_steps
-        if self.num_minibatches > batch:
-            raise UsageError(f"--num-minibatches {self.num_minibatches}: a batch has only {batch} time steps")
+        if batch // self.num_minibatches < (2 if self.norm_adv else 1):
+            raise UsageError(
+                f"--num-minibatches {self.num_minibatches}: a batch has only {batch} time steps, and a minibatch needs "
+                f"{'two, so that its advantages can be normalised' if self.norm_adv else 'one'}"
+            )
         if self.algo == "reinforce" and (self.update_epochs, self.num_minibatches) != (1, 1):
             raise UsageError(
                 "--algo reinforce: uses each batch once and whole, so --update-epochs and --num-minibatches must be 1"
@@ -212,25 +219,25 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def read_config(path: str | pathlib.Path) -> Config:
+def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
     """Reads a ``config.json``.
 
     Raises:
-        UsageError: it cannot be read, has an unknown key, or a value of the wrong type.
+        UsageError: it cannot be read, has an unknown key, or a value of the wrong type; the text names ``flag``.
     """
     try:
         values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or f"not JSON: {error}"
-        raise UsageError(f"--config {path}: {reason}") from None
+        raise UsageError(f"{flag} {path}: {reason}") from None
     if not isinstance(values, dict):
-        raise UsageError(f"--config {path}: must hold one JSON object")
+        raise UsageError(f"{flag} {path}: must hold one JSON object")
     fields = {field.name: field for field in dataclasses.fields(Config)}
     for key, value in values.items():
         if key not in fields:
-            raise UsageError(f"--config {path}: unknown key '{key}'{nearest(key, fields)}")
+            raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
         if not _fits(value, fields[key].type):
-            raise UsageError(f"--config {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
+            raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
     if "hidden_sizes" in values:
         values["hidden_sizes"] = tuple(values["hidden_sizes"])
     return Config(**values)
@@ -252,8 +259,9 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _describe(kind: Any) -> str:
-    return (
-        "one of " + ", ".join(map(str, kind.__args__))
-        if getattr(kind, "__origin__", None) is Literal
-        else str(getattr(kind, "__name__", kind))
-    )
+    """A type in words."""
+    if getattr(kind, "__origin__", None) is Literal:
+        return "one of " + ", ".join(map(str, kind.__args__))
+    if getattr(kind, "__origin__", None) is tuple:
+        return "a list of int"
+    return kind.__name__ if isinstance(kind, type) else " or ".join(map(_describe, kind.__args__))

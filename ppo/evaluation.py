@@ -7,7 +7,6 @@ import numpy as np
 from actors.law import centre_states
 from actors.rollout import Job
 from actors.trajectory import Trajectory
-from env.objectives import Objective
 from ppo.config import Config
 
 LINE_POINTS = 21  # conditions -1, -0.9, .., 1, as in the thesis
@@ -61,12 +60,13 @@ def first_episode_returns(facts: Trajectory) -> np.ndarray:
     return np.where(before_end, facts.rewards, 0.0).sum(axis=1)
 
 
-def make_evaluator(objective: Objective | None) -> tuple[Evaluator, np.ndarray | None]:
+def make_evaluator(config: Config) -> tuple[Evaluator, np.ndarray | None]:
     """The evaluator, and the start states at which it wants the law asked (None outside tuning)."""
+    objective = config.problem().objective()
     if objective is None:
         return Evaluator("mean_return"), None
     conditions = evaluation_conditions(objective.conditions)
-    solution = objective.solve(conditions)
+    solution = objective.solve(conditions) if config.eval_every else None
     starts = centre_states(conditions, objective.knobs)
     if solution is None:
         return Evaluator("mean_objective"), starts

@@ -3,15 +3,15 @@
 from typing import Literal
 
 import numpy as np
-import torch
 
-from actors.rollout import Collector
+from actors.policy import normalise
+from actors.rollout import Collector, Kind
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from ppo.advantages import gae
-from ppo.agent import Agent, Batch
+from ppo.agent import Agent
 from ppo.config import Config
-from ppo.network import normalised
+from ppo.gradients import Batch
 from ppo.running import RunningMoments
 
 
@@ -66,7 +66,6 @@ class Learner:
 
     def learn(self, facts: Trajectory) -> dict[str, float]:
         """Updates the state from the merged facts of the current step, and returns scalars to log."""
-        check_finite(facts)
         scalars = {
             "charts/episodic_return": float(facts.rewards.sum() / (facts.terminations | facts.truncations).sum()),
             "charts/learning_rate": self.learning_rate,
@@ -74,7 +73,7 @@ class Learner:
         }
         batch = self._batch(facts)
         scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor)
-        scalars["losses/explained_variance"] = explained_variance(batch.values.numpy(), batch.returns.numpy())
+        scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
         if self.config.norm_obs:
             self.obs_moments.update(facts.obs.reshape(-1, facts.obs.shape[-1]))
         self.step += 1
@@ -85,18 +84,18 @@ class Learner:
     def _batch(self, facts: Trajectory) -> Batch:
         config, snapshot = self.config, self.snapshot()
         assert config.gamma is not None
-        obs = normalised(_rows(facts.obs), snapshot.obs_mean, snapshot.obs_var)
+        obs = normalise(_rows(facts.obs), snapshot.obs_mean, snapshot.obs_var)
         ends = facts.terminations | facts.truncations
         values = self.agent.values(obs).reshape(facts.rewards.shape)
         final_values = np.empty_like(values)
         final_values[:, :-1] = values[:, 1:]  # within an episode, a step leads to what the next one sees
-        ended = normalised(facts.final_obs[ends], snapshot.obs_mean, snapshot.obs_var)
+        ended = normalise(facts.final_obs[ends], snapshot.obs_mean, snapshot.obs_var)
         final_values[ends] = self.agent.values(ended)
         rewards = self._scaled(raw_rewards(facts, config), ends)
         gae_lambda = config.gae_lambda if config.algo == "ppo" else 1.0
         advantages = gae(rewards, values, final_values, facts.terminations, facts.truncations, config.gamma, gae_lambda)
         arrays = (facts.actions, facts.logprobs, advantages, advantages + values, values)
-        return Batch(obs, *(torch.from_numpy(_rows(array)) for array in arrays))
+        return Batch(obs, *map(_rows, arrays))
 
     def _scaled(self, rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Rewards divided by the running std of the discounted return within a slot, this step's included."""
@@ -113,14 +112,13 @@ class Learner:
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole state as arrays."""
-        adam = self.agent.optimizer.state[self.agent.parameters]
-        size = len(self.agent.parameters)
+        adam = self.agent.adam
         return {
             "counters": np.array([self.step, self.env_steps, self.evaluations], np.int64),
-            "parameters": self.agent.parameters.detach().numpy().copy(),
-            "adam_step": np.array(float(adam["step"]) if adam else 0.0),
-            "adam_exp_avg": adam["exp_avg"].numpy().copy() if adam else np.zeros(size),
-            "adam_exp_avg_sq": adam["exp_avg_sq"].numpy().copy() if adam else np.zeros(size),
+            "parameters": self.agent.parameters.copy(),
+            "adam_steps": np.array(adam.steps),
+            "adam_exp_avg": adam.exp_avg.copy(),
+            "adam_exp_avg_sq": adam.exp_avg_sq.copy(),
             "obs_moments": self.obs_moments.state(),
             "return_moments": self.return_moments.state(),
         }
@@ -130,11 +128,9 @@ class Learner:
         self.step, self.env_steps, self.evaluations = map(int, state["counters"])
         self.warm_start(state)
         self.return_moments.restore(state["return_moments"])
-        self.agent.optimizer.state[self.agent.parameters] = {
-            "step": torch.tensor(float(state["adam_step"])),
-            "exp_avg": torch.from_numpy(state["adam_exp_avg"].copy()),
-            "exp_avg_sq": torch.from_numpy(state["adam_exp_avg_sq"].copy()),
-        }
+        adam = self.agent.adam
+        adam.steps = int(state["adam_steps"])
+        adam.exp_avg[:], adam.exp_avg_sq[:] = state["adam_exp_avg"], state["adam_exp_avg_sq"]
 
     def accepts(self, state: dict[str, np.ndarray]) -> bool:
         """Whether ``state`` has every array that this learner's has, of the same shape."""
@@ -142,8 +138,7 @@ class Learner:
 
     def warm_start(self, state: dict[str, np.ndarray]) -> None:
         """Takes over the parameters, and the observation normaliser that they were trained with."""
-        with torch.no_grad():
-            self.agent.parameters.copy_(torch.from_numpy(state["parameters"]))
+        self.agent.parameters[:] = state["parameters"]
         self.obs_moments.restore(state["obs_moments"])
 
 
@@ -157,10 +152,12 @@ def raw_rewards(facts: Trajectory, config: Config) -> np.ndarray:
     return -values[:, 1:] if config.reward == "objective" else values[:, :-1] - values[:, 1:]
 
 
-def check_finite(facts: Trajectory) -> None:
+def check_finite(facts: Trajectory, kind: Kind) -> None:
     """Raises FloatingPointError, naming the slot, where an environment gave a value that is not finite."""
-    for name in ("objectives", "rewards", "final_obs"):
-        bad = ~np.isfinite(getattr(facts, name).reshape(len(facts), -1)).all(axis=1)
+    # In an evaluation f of the start is left out, and so is the reward that would need it.
+    unasked = kind == Kind.EVALUATE and facts.objectives.size > 0
+    for name, skipped in (("objectives", unasked), ("rewards", unasked), ("final_obs", 0)):
+        bad = ~np.isfinite(getattr(facts, name)[:, int(skipped) :].reshape(len(facts), -1)).all(axis=1)
         if bad.any():
             slot = int(np.argmax(bad))
             raise FloatingPointError(

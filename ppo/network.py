@@ -5,10 +5,9 @@ One flat float64 vector holds all parameters, so that a snapshot is a slice of i
 
 import math
 
-import numpy as np
 import torch
 
-from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX, normalise
+from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
@@ -51,8 +50,3 @@ def logprobs_and_entropy(
     log_std = 0.5 * torch.log(std_floor**2 + torch.exp(2 * raw))
     logprobs = -0.5 * ((actions - mean) / log_std.exp()) ** 2 - log_std - LOG_SQRT_2PI
     return logprobs.sum(-1), (log_std + LOG_SQRT_2PI + 0.5).sum(-1)
-
-
-def normalised(obs: np.ndarray, mean: np.ndarray | None, var: np.ndarray | None) -> torch.Tensor:
-    """Observations as the policy of a snapshot with these statistics sees them, as a tensor."""
-    return torch.from_numpy(np.ascontiguousarray(normalise(obs, mean, var)))

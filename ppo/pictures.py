@@ -21,6 +21,9 @@ LABELS = {
 }
 
 
+GRID = 121  # points of a picture along each axis
+
+
 def available() -> bool:
     """Whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
@@ -35,25 +38,28 @@ def draw(
     snapshot: Snapshot,
 ) -> list[str]:
     """Draws what there is to draw into ``directory`` and returns the names of the files."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    drawn = []
+    drawn: list[str] = []
+    if not available():
+        return drawn
     if rows:
         draw_curves(directory / "curves.png", rows, timing, evaluator)
         drawn.append("curves.png")
-    if objective is not None and (objective.knobs, objective.conditions) == (1, 1) and evaluator.optimum is not None:
-        draw_law(directory / "law.png", objective, snapshot)
-        drawn.append("law.png")
+    if objective is not None and (objective.knobs, objective.conditions) == (1, 1):
+        conditions = np.linspace(-1, 1, GRID)[:, None]
+        solution = objective.solve(conditions)
+        if solution is not None:
+            draw_law(directory / "law.png", objective, snapshot, conditions, solution[0])
+            drawn.append("law.png")
     return drawn
 
 
 def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: Evaluator) -> None:
     """Score and return over training steps, and where the time went."""
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure  # not pyplot, which would take over a notebook's way of showing figures
 
     steps = [row["training_step"] for row in rows]
-    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), width_ratios=[3, 3, 1], layout="constrained")
+    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    axes = figure.subplots(1, 3, width_ratios=[3, 3, 1])
     axes[0].plot(steps, [row[evaluator.column] for row in rows], color="#4477aa", lw=1)
     axes[0].set(xlabel="training step", title=LABELS[evaluator.metric])
     if evaluator.optimum is not None:
@@ -71,25 +77,24 @@ def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: 
     for axis in axes[:2]:
         axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
-    plt.close(figure)
 
 
-def draw_law(path: pathlib.Path, objective: Objective, snapshot: Snapshot) -> None:
-    """The objective over (c, x), its true minimiser and the law."""
-    from matplotlib import pyplot as plt
+def draw_law(
+    path: pathlib.Path, objective: Objective, snapshot: Snapshot, conditions: np.ndarray, best: np.ndarray
+) -> None:
+    """The objective over (c, x), its true minimiser ``best`` ``[m, 1]`` for ``conditions`` ``[m, 1]``, and the law."""
+    from matplotlib.figure import Figure
 
-    c = np.linspace(-1, 1, 401)
-    grid_c, grid_x = np.meshgrid(c, c)
+    c = conditions[:, 0]
+    grid_c, grid_x = np.meshgrid(c, np.linspace(-1, 1, GRID))
     values = objective(grid_x.reshape(-1, 1), grid_c.reshape(-1, 1)).reshape(grid_c.shape)
     shade = np.log1p(values) if objective.metric == "msle" else values
-    solution = objective.solve(c[:, None])
-    assert solution is not None, "drawn only where the minimum is known"
-    figure, axis = plt.subplots(figsize=(6.4, 5), layout="constrained")
+    figure = Figure(figsize=(6.4, 5), layout="constrained")
+    axis = figure.subplots()
     contour = axis.contourf(grid_c, grid_x, shade, levels=30, cmap="viridis")
     figure.colorbar(contour, label="log(1 + f)" if objective.metric == "msle" else "f")
-    axis.plot(c, solution[0][:, 0], color="white", lw=3.5, label="true minimiser")
-    axis.plot(c, Law(snapshot)(c[:, None])[:, 0], color="#ee3377", lw=1.6, ls="--", label="tuning law")
+    axis.plot(c, best[:, 0], color="white", lw=3.5, label="true minimiser")
+    axis.plot(c, Law(snapshot)(conditions)[:, 0], color="#ee3377", lw=1.6, ls="--", label="tuning law")
     axis.set(xlabel="condition c", ylabel="knob x", title=f"{type(objective).__name__}: the law after training")
     axis.legend(loc="lower left", facecolor="#dddddd")
     figure.savefig(path, dpi=110)
-    plt.close(figure)

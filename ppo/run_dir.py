@@ -2,7 +2,9 @@
 
 import csv
 import datetime
+import itertools
 import json
+import os
 import pathlib
 from typing import Any
 
@@ -21,16 +23,20 @@ Row = dict[str, float]
 def default_path(config: Config) -> pathlib.Path:
     """``runs/<environment>-<seed>-<date and time>``."""
     name = "".join(c if c.isalnum() else "-" for c in config.env.rpartition(":")[2])
-    return pathlib.Path("runs", f"{name}-{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    stem = f"{name}-{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
+    return next(path for path in (pathlib.Path("runs", name) for name in names) if not path.exists())
 
 
 def check_free(path: pathlib.Path) -> None:
     """Raises UsageError unless ``path`` can become a new run's directory."""
+    if len(path.name) > 200:
+        raise UsageError(f"--run-dir {path.name[:20]}...: a name of {len(path.name)} characters is too long")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"--run-dir {path}: exists and is not empty; name another one, or go on with --resume {path}")
-    parent = next(p for p in path.absolute().parents if p.exists())
-    if not parent.is_dir():
-        raise UsageError(f"--run-dir {path}: {parent} is not a directory")
+    parent = next(p for p in [path, *path.absolute().parents] if p.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"--run-dir {path}: {parent} is not a directory that can be written to")
 
 
 class RunDir:
@@ -50,19 +56,30 @@ class RunDir:
         return self.path / "checkpoint.npz"
 
     def create(self, config: Config) -> None:
-        """Makes the directory of a new run."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path / "config.json", config.to_json().encode())
+        """Makes the directory of a new run, unless another run was quicker."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with (self.path / "config.json").open("x", encoding="utf-8") as file:
+                file.write(config.to_json())
+        except FileExistsError:
+            raise UsageError(f"--run-dir {self.path}: another run has just begun in it") from None
+        except OSError as error:
+            raise UsageError(f"--run-dir {self.path}: cannot be made ({error.strerror})") from None
 
-    def config(self) -> Config:
+    def config(self, flag: str = "--resume") -> Config:
         """The configuration of an existing run.
 
         Raises:
-            UsageError: it is not a run's directory.
+            UsageError: it is not a run's directory; the text names ``flag``.
         """
         if not (self.path / "config.json").is_file():
-            raise UsageError(f"--resume {self.path}: not a run directory, there is no config.json in it")
-        return read_config(self.path / "config.json")
+            raise UsageError(f"{flag} {self.path}: not a run directory, there is no config.json in it")
+        return read_config(self.path / "config.json", flag)
+
+    def summary(self) -> dict[str, Any] | None:
+        """What a finished run's ``summary.json`` holds; None where there is none."""
+        path = self.path / "summary.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def append(self, row: Row) -> None:
         """Adds a row to ``metrics.csv``; the first one sets the columns."""
@@ -79,8 +96,11 @@ class RunDir:
             return
         lines = self.metrics.read_text(encoding="utf-8").splitlines(keepends=True)
         whole = [line for line in lines if line.endswith("\n")]
-        kept = whole[:1] + [line for line in whole[1:] if int(line.split(",")[0]) <= step]
-        self.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(kept)]
+        try:
+            kept = whole[:1] + [line for line in whole[1:] if int(line.split(",")[0]) <= step]
+            self.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(kept)]
+        except (ValueError, TypeError):
+            raise UsageError(f"--resume {self.path}: metrics.csv is damaged") from None
         write_atomically(self.metrics, "".join(kept if self.rows else []).encode())
 
     def save(self, state: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
@@ -93,7 +113,7 @@ class RunDir:
 
     def write_json(self, name: str, content: Any) -> None:
         """Writes ``timing.json`` or ``summary.json``."""
-        write_atomically(self.path / name, (json.dumps(content, indent=2) + "\n").encode())
+        write_atomically(self.path / name, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
     def write_law(self, snapshot: Snapshot) -> None:
         """Writes ``law.npz``."""

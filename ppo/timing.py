@@ -20,6 +20,7 @@ class Timing:
         self.totals = {phase: spent.get(phase, 0.0) for phase in PHASES}
         self._before = spent.get("loop", 0.0)
         self._started = time.perf_counter()
+        self._stopped: float | None = None
         self._current = dict.fromkeys(PHASES, 0.0)
         self._steps: dict[str, list[float]] = {phase: [] for phase in PHASES}
 
@@ -46,7 +47,11 @@ class Timing:
     @property
     def loop(self) -> float:
         """Wall time of the loop so far, earlier parts of a resumed run included."""
-        return self._before + time.perf_counter() - self._started
+        return self._before + (self._stopped or time.perf_counter()) - self._started
+
+    def stop(self) -> None:
+        """The loop is over."""
+        self._stopped = time.perf_counter()
 
     def spent(self) -> dict[str, float]:
         """For a checkpoint."""

@@ -5,17 +5,18 @@ from typing import Any
 
 import psutil
 
-INTERVAL = 0.5  # seconds between two looks at the process tree, which cost about a millisecond a process
+INTERVAL = 0.5  # seconds between two looks at the process tree
+SHARE = 0.005  # of the time may go into looking: with many drivers a look takes tens of milliseconds
 
 
 class Usage:
-    """Samples CPU, memory and, where NVML answers, GPU use of this process and all its descendants."""
+    """Samples CPU and memory of this process and its descendants, and use of the machine's GPUs where NVML answers."""
 
     def __init__(self) -> None:
         self._cpu_seconds: dict[int, float] = {}
         self._peak_memory = 0
         self._peak_processes = 0
-        self._started = self._sampled = time.monotonic()
+        self._started = time.monotonic()
         self._nvml = _open_nvml()
         self._gpu: list[tuple[float, float]] = []
         self.sample()
@@ -23,12 +24,12 @@ class Usage:
 
     def sample_if_due(self) -> None:
         """Takes a sample unless the last one is recent."""
-        if time.monotonic() - self._sampled >= INTERVAL:
+        if time.monotonic() >= self._next:
             self.sample()
 
     def sample(self) -> None:
         """Takes a sample."""
-        self._sampled = time.monotonic()
+        started = time.monotonic()
         this = psutil.Process()
         memory, processes = 0, [this, *this.children(recursive=True)]
         for process in processes:
@@ -43,6 +44,8 @@ class Usage:
         self._peak_processes = max(self._peak_processes, len(processes))
         if self._nvml:
             self._gpu += _gpu_use(self._nvml)
+        now = time.monotonic()
+        self._next = now + max(INTERVAL, (now - started) / SHARE)
 
     def summary(self) -> dict[str, Any]:
         """For ``summary.json``."""
@@ -80,8 +83,12 @@ def _open_nvml() -> Any:
 
 def _gpu_use(nvml: Any) -> list[tuple[float, float]]:
     """(use in percent, memory in MB) of each GPU that answers."""
-    found = []
-    for index in range(nvml.nvmlDeviceGetCount()):
+    found: list[tuple[float, float]] = []
+    try:
+        count = nvml.nvmlDeviceGetCount()
+    except nvml.NVMLError:
+        return found
+    for index in range(count):
         try:
             device = nvml.nvmlDeviceGetHandleByIndex(index)
             use, memory = nvml.nvmlDeviceGetUtilizationRates(device), nvml.nvmlDeviceGetMemoryInfo(device)

@@ -43,6 +43,17 @@ class Failing(Quadratic):
         return super().__call__(x, c)
 
 
+class Unplugged(Quadratic):
+    """Fails as an instrument on a socket would."""
+
+    def __call__(self, x, c):
+        raise ConnectionResetError("the instrument hung up")
+
+
+class Hopeful(Objective):
+    """Is not finished."""
+
+
 class NotANumber(Quadratic):
     """Returns NaN for a part of the conditions."""
 

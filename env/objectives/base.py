@@ -43,6 +43,7 @@ class Objective(ABC):
         """Returns the best knobs ``[m, knobs]`` and their f ``[m]`` for conditions ``[m, conditions]``.
 
         None (the default) says that the optimum is not known. An objective that is cheap to evaluate can return
-        ``solve_numerically(self, c)``.
+        ``solve_numerically(self, c)``. One that has a ``solve`` is taken to be cheap: the picture of its law evaluates
+        it some 15,000 times, outside of the counts.
         """
         return None

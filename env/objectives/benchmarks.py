@@ -10,7 +10,9 @@ import numpy as np
 
 from env.errors import UsageError
 from env.objectives.base import Objective
-from env.objectives.solve import solve_numerically
+from env.objectives.solve import polish
+
+CHAIN_POINTS = 801
 
 
 class Benchmark(Objective):
@@ -90,13 +92,29 @@ class Rosenbrock(Benchmark):
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """With one knob z and first condition y the stationary points are the roots of 400z^3 + (2-400y)z - 2."""
         if self.knobs > 1:
-            return solve_numerically(self, c)
+            return self._solve_chain(c)
         roots = [np.roots([400, 0, 2 - 400 * y, -2]) for y in self.bound * c[:, 0]]
         real = np.stack([np.where(np.abs(r.imag) < 1e-9, r.real, self.bound) for r in roots])
         candidates = np.concatenate([np.clip(real / self.bound, -1, 1), np.tile([-1.0, 1.0], (len(c), 1))], axis=1)
         values = np.stack([self(column[:, None], c) for column in candidates.T], axis=1)
         best = np.argmin(values, axis=1)
         return self._solution(candidates[np.arange(len(c)), best][:, None], c)
+
+    def _solve_chain(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Several knobs, each tied to its neighbours alone: dynamic programming over a grid of each knob in turn
+        finds the global valley (local searches from outside get caught in others), and a local search its floor."""
+        z = np.linspace(-self.bound, self.bound, CHAIN_POINTS)
+        cost, choices = np.zeros(CHAIN_POINTS), []
+        for _ in range(self.knobs - 1):  # cost[i]: least sum of the terms before a knob, if it is z[i]
+            totals = cost[:, None] + 100 * (z - z[:, None] ** 2) ** 2 + (1 - z[:, None]) ** 2
+            choices.append(np.argmin(totals, axis=0))
+            cost = np.min(totals, axis=0)
+        starts = np.empty((len(c), self.knobs))
+        index = np.argmin(cost + 100 * (self.bound * c[:, :1] - z**2) ** 2 + (1 - z) ** 2, axis=1)
+        for knob in reversed(range(self.knobs)):
+            starts[:, knob] = z[index] / self.bound
+            index = choices[knob - 1][index] if knob else index
+        return polish(self, starts[:, None], c)
 
 
 class Sphere(Benchmark):

@@ -6,7 +6,7 @@ from env.objectives.base import Objective
 
 GRID_POINTS = 4001  # along one knob; its square root along each of two
 SOBOL_POINTS = 4096
-POLISHED = 8  # best starts that are polished, for each condition
+POLISHED = 16  # best starts that are polished, for each condition
 
 
 def solve_numerically(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -24,8 +24,29 @@ def solve_numerically(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, 
         Best knobs ``[m, knobs]`` and their f ``[m]``.
     """
     candidates = _candidates(objective.knobs)
-    solutions = [_solve_row(objective, row, candidates) for row in np.atleast_2d(c)]
-    return np.stack([x for x, _ in solutions]), np.array([f for _, f in solutions])
+    starts = []
+    for row in c:
+        values = objective(candidates, np.broadcast_to(row, (len(candidates), len(row))))
+        starts.append(candidates[np.argsort(values, kind="stable")[:POLISHED]])
+    return polish(objective, np.stack(starts), c)
+
+
+def polish(objective: Objective, starts: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Searches locally from each of ``starts`` ``[m, s, knobs]``, and returns the best knobs and f for each row."""
+    from scipy.optimize import minimize  # here, since only who needs it should pay for it
+
+    best_x, best_f = starts[:, 0].copy(), objective(starts[:, 0], c)
+    for i, row in enumerate(c):
+
+        def f(x: np.ndarray, row: np.ndarray = row) -> float:
+            return float(objective(x[None], row[None])[0])
+
+        for start in starts[i]:
+            bounds = [(-1, 1)] * objective.knobs
+            found = minimize(f, start, method="L-BFGS-B", bounds=bounds, options={"ftol": 0, "gtol": 1e-9})
+            if found.fun < best_f[i]:
+                best_x[i], best_f[i] = found.x, found.fun
+    return best_x, best_f
 
 
 def _candidates(knobs: int) -> np.ndarray:
@@ -34,23 +55,6 @@ def _candidates(knobs: int) -> np.ndarray:
         side = GRID_POINTS if knobs == 1 else 201
         axes = np.meshgrid(*[np.linspace(-1, 1, side)] * knobs, indexing="ij")
         return np.stack([axis.ravel() for axis in axes], axis=1)
-    from scipy.stats import qmc  # here, since it takes most of a second to load
+    from scipy.stats import qmc
 
     return 2 * qmc.Sobol(knobs, scramble=False).random(SOBOL_POINTS) - 1
-
-
-def _solve_row(objective: Objective, c: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, float]:
-    from scipy.optimize import minimize
-
-    def f(x: np.ndarray) -> float:
-        return float(objective(x[None], c[None])[0])
-
-    values = objective(candidates, np.broadcast_to(c, (len(candidates), len(c))))
-    best = candidates[np.argmin(values)], float(np.min(values))
-    for start in candidates[np.argsort(values, kind="stable")[:POLISHED]]:
-        polished = minimize(
-            f, start, method="L-BFGS-B", bounds=[(-1, 1)] * objective.knobs, options={"ftol": 0, "gtol": 1e-9}
-        )
-        if polished.fun < best[1]:
-            best = polished.x, float(polished.fun)
-    return best

@@ -73,6 +73,19 @@ def test_an_exception_reaches_the_user_with_the_drivers_traceback_as_its_cause(b
     assert "tests/problems.py" in trace
 
 
+def test_a_broken_connection_of_the_users_own_is_not_taken_for_the_pipe():
+    told = pytest.raises(DriverError, match="ConnectionResetError: the instrument hung up")
+    with make_pool(job("tests.problems:Unplugged"), 2, "process", 30) as pool, told:
+        run(pool, 0)
+
+
+def test_the_time_a_hung_driver_took_is_not_billed_to_broadcast(tmp_path, monkeypatch):
+    monkeypatch.setenv("TUNINGLAW_TEST_FLAG", str(tmp_path / "hung"))
+    with with_environment(job("tests.problems:HangsOnce"), 2, timeout=2.0) as pool:
+        _, done = run(pool, 0)
+    assert done.broadcast < 1 < done.collect
+
+
 def test_a_driver_killed_between_rounds_is_replaced(expected):
     with make_pool(job(), 3, "process", 30) as pool:
         assert same(run(pool, 0)[0], expected[0])
@@ -122,7 +135,7 @@ def test_a_stopped_driver_is_replaced_even_when_the_snapshot_fills_the_pipe():
 
 
 def test_a_task_that_kills_every_driver_is_given_up():
-    told = pytest.raises(DriverError, match=r"driver . died in slot . of step 0, as 4 before it did")
+    told = pytest.raises(DriverError, match=r"driver . died in slot . of step 0, and 4 before it did")
     with make_pool(job("tests.problems:Poison"), 2, "process", 30) as pool, told:
         run(pool, 0)
 

@@ -130,3 +130,29 @@ def test_a_sampler_that_returns_the_wrong_rows_is_named():
     acting = collector(job(sampler="tests.problems:WrongShape"))
     with pytest.raises(ValueError, match=r"WrongShape.sample returned \(12, 2\) for rows 3 to 5"):
         acting.run(Task(Kind.COLLECT, 0, 3, 6))
+
+
+def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
+    from tests.problems import Corners, Quadratic
+
+    made, asked = [], []
+    monkeypatch.setattr(Quadratic, "__init__", lambda self: made.append(self), raising=False)
+    sample = Corners.sample
+    monkeypatch.setattr(Corners, "sample", lambda self, *a: (asked.append(a), sample(self, *a))[1])
+    acting = collector(job("tests.problems:Quadratic", "tests.problems:Corners", eval_starts=np.zeros((4, 3))))
+    made.clear()  # one was made for the test's own job, one for the collector
+    for step in range(5):
+        acting.run(Task(Kind.COLLECT, step, 0, 3 + step % 2))
+    assert made == []
+    assert len(asked) == 5
+
+
+def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
+    from gymnasium import spaces
+
+    from actors.rollout import _to_space
+
+    low, width = np.random.default_rng(0).normal(size=(2, 4000))
+    space = spaces.Box(low.astype(np.float32), (low + np.abs(width) + 1).astype(np.float32))
+    for end in (-1.0, 1.0, 7.0):
+        assert space.contains(_to_space(np.full((1, 4000), end), space)[0])

@@ -1,7 +1,11 @@
+import pickle
+
+import gymnasium
 import numpy as np
 import pytest
 
 from env import Problem, TuningVectorEnv, UsageError
+from env.objectives import Sphere
 
 
 @pytest.mark.parametrize(
@@ -33,18 +37,22 @@ def test_families_and_slot_lengths(problem, family, length):
         (Problem("tests.problems:Countdown"), "--time-steps is needed"),
         (Problem("tests.problems:Boxed", time_steps=3), "only Box and Discrete"),
         (Problem("Blackjack-v1"), "observations"),
+        (Problem("LunarLander-v3"), "--env LunarLander-v3: cannot be made"),
+        (Problem("tests.problems:Hopeful"), "lacks __call__"),
+        (Problem(":Thing"), "must be package.module:Class"),
+        (Problem(".x:Thing"), "must be package.module:Class"),
     ],
 )
 def test_a_users_mistake_is_one_line_that_names_the_flag(problem, message):
     with pytest.raises(UsageError, match=message) as caught:
         problem.slot_length()
-        problem.make_batch(1)
+        problem.make_batch(1, problem.objective())
     assert "\n" not in str(caught.value)
 
 
 def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_resets_by_itself():
-    assert isinstance(Problem("sphere").make_batch(3), TuningVectorEnv)
-    batch = Problem("tests.problems:Countdown", time_steps=9).make_batch(2)
+    assert isinstance(Problem("sphere").make_batch(3, Sphere()), TuningVectorEnv)
+    batch = Problem("tests.problems:Countdown", time_steps=9).make_batch(2, None)
     batch.reset(seed=[1, 2])
     for _ in range(3):
         obs, _, terminations, _, _ = batch.step(np.array([5, 6]))
@@ -52,7 +60,25 @@ def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_reset
 
 
 def test_discrete_observations_become_one_hot():
-    batch = Problem("FrozenLake-v1").make_batch(2)
+    batch = Problem("FrozenLake-v1").make_batch(2, None)
     obs, _ = batch.reset(seed=[0, 1])
     assert obs.shape == (2, 16)
     assert obs.sum() == 2
+
+
+def test_an_id_registered_by_the_users_program_travels_to_processes_that_do_not_run_it():
+    gymnasium.register("Late-v0", "tests.problems:Countdown", max_episode_steps=4)
+    sent = pickle.dumps(Problem("Late-v0"))
+    del gymnasium.registry["Late-v0"]
+    assert pickle.loads(sent) == Problem("Late-v0")
+    assert Problem("Late-v0").slot_length() == 4
+
+
+@pytest.mark.parametrize("entry_point", ["__main__:Mine", lambda: None])
+def test_an_id_that_no_other_process_can_make_is_refused(entry_point):
+    gymnasium.register("Mine-v0", entry_point)
+    try:
+        with pytest.raises(UsageError, match="driver processes cannot make it"):
+            pickle.dumps(Problem("Mine-v0"))
+    finally:
+        del gymnasium.registry["Mine-v0"]

@@ -62,10 +62,10 @@ def rosenbrock_by_dynamic_programming(c, knobs, points=1601):
     return np.min(cost + 100 * (tail[0] - z**2) ** 2 + (1 - z) ** 2) + rest
 
 
-@pytest.mark.parametrize(("dims", "knobs"), [(3, 2), (4, 3), (10, 5)])
+@pytest.mark.parametrize(("dims", "knobs"), [(3, 2), (4, 3), (5, 4), (7, 4), (8, 6), (10, 5)])
 def test_rosenbrock_of_several_knobs_against_dynamic_programming(dims, knobs):
     objective = Rosenbrock(dims, knobs)
-    c = conditions(4, dims - knobs)
+    c = np.concatenate([conditions(4, dims - knobs), np.full((1, dims - knobs), 0.6)])
     x, f = objective.solve(c)
     assert f == pytest.approx(objective(x, c), rel=1e-12)
     for row, value in zip(c, f, strict=True):
@@ -73,6 +73,8 @@ def test_rosenbrock_of_several_knobs_against_dynamic_programming(dims, knobs):
         # Never above the grid's best, and below it by no more than the grid's spacing explains.
         assert value <= on_grid + 1e-9
         assert on_grid - value < 0.1
+    _, searched = solve_numerically(objective, c)
+    assert f == pytest.approx(np.minimum(f, searched), abs=1e-9)
 
 
 def test_shifted_ackleys_best_knobs_move_and_a_constant_is_bad():

@@ -54,6 +54,12 @@ MISTAKES = [
     (["--gamma", "1.5"], "--gamma 1.5"),
     (["--seed", "-1"], "--seed -1"),
     (["--num-minibatches", "1000"], "--num-minibatches 1000: a batch has only 8 time steps"),
+    (["--num-minibatches", "8"], "a minibatch needs two"),
+    (["--driver-timeout", "1e20"], "--driver-timeout 1e+20"),
+    (["--env", "CartPole-v1", "--evaluation-cost-ms", "3"], "--evaluation-cost-ms 3.0: only a tuning problem"),
+    (["--env", "LunarLander-v3"], "--env LunarLander-v3: cannot be made"),
+    (["--run-dir", "/proc/x/y"], "--run-dir /proc/x/y"),
+    (["--run-dir", "x" * 300], "too long"),
     (["--algo", "reinforce", "--update-epochs", "3"], "--update-epochs"),
     (["--algo", "dqn"], "--algo"),
     (["--std-floor-final", "0.5"], "--std-floor-final 0.5"),
@@ -63,7 +69,7 @@ MISTAKES = [
     (["--backend", "cluster"], "--backend"),
     (["--config", "missing.json"], "--config missing.json: No such file"),
     (["--resume", "missing"], "not a run directory"),
-    (["--warm-start", "missing"], "--warm-start missing: there is no checkpoint.npz"),
+    (["--warm-start", "missing"], "--warm-start missing: not a run directory"),
 ]
 
 
@@ -113,10 +119,22 @@ def test_a_config_file_that_does_not_fit_is_refused(content, message, command, t
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
+def with_unknown_compression(content):
+    entry = content.index(b"PK\x01\x02")  # the central directory; the method is 10 bytes in
+    return content[: entry + 10] + b"\x63" + content[entry + 11 :]
+
+
 @pytest.mark.parametrize(
     "damage",
-    [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:200] + bytes(8) + b[208:], lambda b: b"PK" + b[::-1]],
-    ids=["cut", "empty", "overwritten", "reversed"],
+    [
+        lambda b: b[: len(b) // 2],
+        lambda b: b"",
+        lambda b: b[:200] + bytes(8) + b[208:],
+        lambda b: b"PK" + b[::-1],
+        with_unknown_compression,
+        lambda b: b.replace(b"meta.npy", b"mtea.npy"),
+    ],
+    ids=["cut", "empty", "overwritten", "reversed", "method", "name"],
 )
 def test_resuming_a_damaged_checkpoint_is_refused(damage, command, tmp_path):
     assert command(*SMALL, "--run-dir", "run")[0] == 0

@@ -7,12 +7,12 @@ from actors import Policy
 from actors.rollout import Collector, Kind, Task
 from ppo import Config
 from ppo.evaluation import make_evaluator, make_job
-from ppo.learner import Learner, explained_variance, policy_spec, raw_rewards
+from ppo.learner import Learner, check_finite, explained_variance, policy_spec, raw_rewards
 
 
 def learner_and_collector(**changes):
     config = Config(**({"env": "rosenbrock", "episodes": 20, "norm_obs": True} | changes)).resolved()
-    _, starts = make_evaluator(config.problem().objective())
+    _, starts = make_evaluator(config)
     collector = Collector(make_job(config, starts))
     return Learner(config, policy_spec(config, collector)), collector
 
@@ -97,17 +97,15 @@ def test_values_after_an_end_are_those_of_the_final_observation():
         norm_obs=False,
     )  # fmt: skip
     facts = collect(learner, collector)
-    returns = learner._batch(facts).returns.numpy().reshape(5, 8)
+    returns = learner._batch(facts).returns.reshape(5, 8)
     value = learner.agent.values
-    from ppo.network import normalised
-
     for slot in range(5):
         for t in range(8):
             left = int(facts.obs[slot, t, 0])
             if t + left <= 8:  # ends by itself within the slot, as terminated: one reward for each step left
                 assert returns[slot, t] == pytest.approx(left)
             else:  # cut by the slot's end: bootstrapped
-                last = value(normalised(facts.final_obs[slot, 7:8], None, None))[0]
+                last = value(facts.final_obs[slot, 7:8])[0]
                 assert returns[slot, t] == pytest.approx(8 - t + last)
 
 
@@ -128,9 +126,10 @@ def test_state_round_trip_continues_in_the_same_bits():
 def test_values_that_are_not_finite_name_the_slot(name):
     learner, collector = learner_and_collector()
     facts = collect(learner, collector)
+    check_finite(facts, Kind.COLLECT)
     getattr(facts, name)[7, 1] = np.nan
     with pytest.raises(FloatingPointError, match=f"slot 7 of step 0: the environment's {name}"):
-        learner.learn(facts)
+        check_finite(facts, Kind.COLLECT)
 
 
 def test_the_law_does_not_change_between_learner_and_driver():

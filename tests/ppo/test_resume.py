@@ -60,6 +60,14 @@ def test_a_torn_last_row_is_dropped(tmp_path, bits):
     assert bits(tmp_path / "cut", run(CONFIG, tmp_path / "cut", resume=True)) == expected
 
 
+def test_damaged_metrics_are_refused(tmp_path):
+    interrupted_at(16, CONFIG, tmp_path / "cut")
+    with (tmp_path / "cut" / "metrics.csv").open("a") as file:
+        file.write("rubbish\n")
+    with pytest.raises(UsageError, match=r"--resume .* metrics.csv is damaged"):
+        run(CONFIG, tmp_path / "cut", resume=True)
+
+
 def test_ctrl_c_finishes_the_step_and_the_run_can_be_resumed(tmp_path):
     flags = (
         "--training-steps 60 --eval-every 5 --evaluation-cost-ms 0.3 --hidden-sizes 8 --update-epochs 2 --no-pictures"
@@ -86,7 +94,27 @@ def test_ctrl_c_finishes_the_step_and_the_run_can_be_resumed(tmp_path):
 
 def test_resuming_a_finished_run_changes_nothing(tmp_path, bits):
     first = bits(tmp_path, run(CONFIG, tmp_path))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert bits(tmp_path, run(CONFIG, tmp_path, resume=True)) == first
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_was_learned_is_saved_when_the_environment_fails(tmp_path, monkeypatch):
+    from env.objectives import Rosenbrock
+
+    original, calls = Rosenbrock.__call__, []
+
+    def breaks(self, x, c):
+        calls.append(len(x))
+        return original(self, x, c) * (np.nan if len(calls) > 40 else 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rosenbrock, "__call__", breaks)
+        with pytest.raises(FloatingPointError):
+            run(CONFIG, tmp_path / "cut")
+    assert RunDir(tmp_path / "cut").load("--resume")[0]["counters"][0] > 7
+    resumed = run(CONFIG, tmp_path / "cut", resume=True)
+    assert resumed["policy_sha256"] == run(CONFIG, tmp_path / "whole")["policy_sha256"]
 
 
 def test_warm_start_begins_with_the_parameters_of_a_finished_run(tmp_path):
@@ -100,6 +128,8 @@ def test_warm_start_begins_with_the_parameters_of_a_finished_run(tmp_path):
     assert second["counters"][0] == 1
     with pytest.raises(UsageError, match=r"--warm-start .* shapes"):
         run(dataclasses.replace(warm, hidden_sizes=(9,)), tmp_path / "third")
+    with pytest.raises(UsageError, match=r"--warm-start .* was trained with --activation tanh, and this run has relu"):
+        run(dataclasses.replace(warm, activation="relu"), tmp_path / "third")
     assert not (tmp_path / "third").exists()
 
 

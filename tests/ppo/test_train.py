@@ -121,6 +121,19 @@ def test_the_time_is_accounted_for(drivers, tmp_path):
     assert sum(phases.values()) > 0.97 * timing["loop"]
 
 
+def test_the_time_stops_with_the_loop(tmp_path):
+    summary = train(dataclasses.replace(SMALL, training_steps=3), tmp_path, quiet=True)
+    timing = json.loads((tmp_path / "timing.json").read_text())
+    assert summary["wall_seconds"] == timing["loop"]
+
+
+def test_two_runs_do_not_share_a_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr("ppo.train.check_free", lambda path: None)  # both looked before either began
+    train(SMALL, tmp_path, quiet=True, pictures=False)
+    with pytest.raises(UsageError, match="another run has just begun in it"):
+        train(SMALL, tmp_path, quiet=True, pictures=False)
+
+
 def test_tensorboard_events(tmp_path):
     train(SMALL, tmp_path, quiet=True, pictures=False, track=True)
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
