@@ -14,6 +14,8 @@ from ppo.gradients import AutogradGradients, Batch, normalised_advantages
 from ppo.network import initial_parameters
 from ppo.written import WrittenGradients
 
+LOGGED = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac")
+
 
 class Agent:
     """Policy and value network in one flat vector, and Adam.
@@ -36,8 +38,9 @@ class Agent:
         parts = [initial_parameters(self.policy, rng, config.init_std), initial_parameters(self.value, rng)]
         parameters = torch.cat(parts)
         self.parameters = parameters.numpy()  # the same memory
-        self.adam = Adam(len(self.parameters))
-        backend = WrittenGradients if config.gradients == "written" else AutogradGradients
+        written = config.gradients == "written"
+        self.adam = Adam(len(self.parameters), np.float32 if written else np.float64)
+        backend = WrittenGradients if written else AutogradGradients
         self._networks = backend(self.policy, self.value, parameters, config)
 
     @property
@@ -62,24 +65,32 @@ class Agent:
             ``losses/...`` averaged over the minibatches of the last epoch, and ``losses/initial_logratio``, the
             largest difference between the log-probabilities of driver and learner before the first gradient step.
         """
-        initial_logratio: float | None = None
+        config, initial_logratio, first = self.config, 0.0, self.adam.steps
+        epochs = config.update_epochs or 1
         stats: list[dict[str, float]] = []
-        for epoch in range(self.config.update_epochs or 1):
+        if config.num_minibatches == 1:  # the same minibatch in every epoch
+            batch = self._prepared(batch)
+        for epoch in range(epochs):
+            log = epoch in (0, epochs - 1) or config.target_kl is not None
             stats = []
             for minibatch in self._minibatches(batch, step, epoch):
-                gradient, stat = self._networks.gradient(minibatch, std_floor)
-                if initial_logratio is None:
+                gradient, stat = self._networks.gradient(minibatch, std_floor, log)
+                if self.adam.steps == first:
                     initial_logratio = stat["max_logratio"]
                 self.adam.step(self.parameters, self._limited(gradient), learning_rate)
                 stats.append(stat)
-            approx_kl = float(np.mean([stat["approx_kl"] for stat in stats]))
-            if self.config.target_kl is not None and approx_kl > self.config.target_kl:
+            if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
                 break
         if not np.isfinite(self.parameters).all():
             raise FloatingPointError(f"training step {step}: the parameters are no longer finite")
-        losses = {f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in stats[0]}
-        del losses["losses/max_logratio"]
-        return losses | {"losses/initial_logratio": initial_logratio or 0.0}
+        losses = {f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in LOGGED}
+        return losses | {"losses/initial_logratio": initial_logratio}
+
+    def _prepared(self, minibatch: Batch) -> Batch:
+        """A minibatch with its advantages normalised, if they are to be."""
+        if not self.config.norm_adv:
+            return minibatch
+        return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
 
     def _limited(self, gradient: np.ndarray) -> np.ndarray:
         """The gradient, scaled down in place where its norm is above the limit."""
@@ -90,13 +101,11 @@ class Agent:
         return gradient
 
     def _minibatches(self, batch: Batch, step: int, epoch: int) -> Iterator[Batch]:
-        """The minibatches of an epoch, reshuffled by its key, their advantages normalised."""
+        """The minibatches of an epoch, reshuffled by its key."""
         count = self.config.num_minibatches or 1
-        parts = [batch]
-        if count > 1:
-            order = generator(self.config.seed, step, Stream.MINIBATCHES, epoch).permutation(len(batch.obs))
-            parts = [batch.rows(index) for index in np.array_split(order, count)]
-        for minibatch in parts:
-            if self.config.norm_adv:
-                minibatch = dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
-            yield minibatch
+        if count == 1:
+            yield batch
+            return
+        order = generator(self.config.seed, step, Stream.MINIBATCHES, epoch).permutation(len(batch.obs))
+        for index in np.array_split(order, count):
+            yield self._prepared(batch.rows(index))

@@ -81,8 +81,8 @@ class AutogradGradients:
         with torch.no_grad():
             return forward(self.value, self._parameters[self.policy.size :], torch.from_numpy(obs))[:, 0].numpy()
 
-    def gradient(self, batch: Batch, std_floor: float) -> tuple[np.ndarray, dict[str, float]]:
-        """Gradient of the loss over a minibatch, ``[size]``, and what is logged of it."""
+    def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[np.ndarray, dict[str, float]]:
+        """Gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it."""
         config, split = self.config, self.policy.size
         obs, actions, old_logprobs, advantages, returns, old_values = (
             torch.from_numpy(getattr(batch, name)) for name in Batch.__dataclass_fields__
@@ -98,6 +98,8 @@ class AutogradGradients:
         entropy = entropies.mean()
         loss = pg_loss + config.vf_coef * v_loss - config.ent_coef * entropy
         (gradient,) = torch.autograd.grad(loss, self._parameters)
+        if not log:
+            return gradient.numpy(), {}
         losses = {"policy_loss": pg_loss.item(), "value_loss": v_loss.item(), "entropy": entropy.item()}
         return gradient.numpy(), losses | ratio_statistics(logratio.detach().numpy(), config.clip_coef)
 

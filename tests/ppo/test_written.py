@@ -21,7 +21,8 @@ def both(spec, config, seed=0):
     rng = torch.Generator().manual_seed(seed)
     parameters = torch.cat([initial_parameters(part, rng) for part in (spec, value)])
     parameters += 0.4 * torch.randn(len(parameters), generator=rng, dtype=torch.float64)
-    return [backend(spec, value, parameters, config) for backend in (AutogradGradients, WrittenGradients)]
+    reference = AutogradGradients(spec, value, parameters, config)
+    return [reference, *(WrittenGradients(spec, value, parameters, config, kind) for kind in (np.float64, np.float32))]
 
 
 CONFIGS = [
@@ -37,24 +38,30 @@ CONFIGS = [
 @pytest.mark.parametrize(("head", "action_dim"), [("gaussian", 1), ("gaussian", 3), ("categorical", 4)])
 def test_gradients_agree_with_autograd(head, action_dim, activation, hidden, config):
     spec = NetworkSpec(5, hidden, activation, head, action_dim)
-    reference, written = both(spec, config)
+    reference, written, rounded = both(spec, config)
     for n, seed in ((60, 0), (13, 1), (1, 2), (60, 3)):
         batch = batch_for(spec, n, seed)
         for std_floor in (0.3, 1e-4, 0.0):
-            expected, losses = reference.gradient(batch, std_floor)
-            gradient, own = written.gradient(batch, std_floor)
+            expected, losses = reference.gradient(batch, std_floor, True)
+            gradient, own = written.gradient(batch, std_floor, True)
             assert np.abs(gradient - expected).max() <= 1e-10 * np.abs(expected).max()
             assert own == pytest.approx(losses, rel=1e-9, abs=1e-12)
+            low, own = rounded.gradient(batch, std_floor, True)
+            assert np.abs(low - expected).max() <= 3e-5 * np.abs(expected).max()
+            assert own["max_logratio"] == pytest.approx(losses["max_logratio"], rel=1e-9)  # in full precision
+            quiet, nothing = written.gradient(batch, std_floor, False)
+            assert nothing == {}
+            assert quiet.tobytes() == written.gradient(batch, std_floor, True)[0].tobytes()
         assert written.values(batch.obs) == pytest.approx(reference.values(batch.obs), rel=1e-12, abs=1e-13)
 
 
 def test_the_limit_of_the_raw_log_std_stops_its_gradient_alike():
     spec = NetworkSpec(2, (), "tanh", "gaussian", 1)
-    reference, written = both(spec, Config())
+    reference, written, _ = both(spec, Config())
     reference._parameters.detach()[: spec.size] = torch.tensor([1.0, 8.0, 0.0, 0.0, 0.1, 0.0])
     batch = batch_for(spec, 40)
     assert (8 * batch.obs[:, 0] > 4).any()
-    expected, gradient = reference.gradient(batch, 0.1)[0], written.gradient(batch, 0.1)[0]
+    expected, gradient = reference.gradient(batch, 0.1, False)[0], written.gradient(batch, 0.1, False)[0]
     assert np.abs(gradient - expected).max() <= 1e-10 * np.abs(expected).max()
 
 
@@ -64,4 +71,4 @@ def test_learning_is_the_same(tmp_path):
         train(dataclasses.replace(config, gradients=how), tmp_path / how, quiet=True, pictures=False)["eval"]["final"]
         for how in ("autograd", "written")
     ]
-    assert errors[1] == pytest.approx(errors[0], rel=1e-6)
+    assert errors[1] == pytest.approx(errors[0], rel=1e-3)

@@ -1,0 +1,90 @@
+"""Stable-Baselines3 on the same work, for ``ppo.bench`` (the extra ``bench``)."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from env.errors import UsageError
+
+
+class LeanAckley(gymnasium.Env):
+    """The learn-to-optimise MDP over 2-D Ackley for one row, with as little around it as a careful user would write.
+
+    Episodes of two time steps end as terminated, which spares Stable-Baselines3 the bootstrap of a truncation.
+    """
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Box(-1, 1, (1,), np.float32)
+
+    def __init__(self, cost_ms: float | Callable[[], float] = 0.0):
+        self.cost_ms = cost_ms
+
+    def _f(self) -> float:
+        if self.cost_ms:
+            time.sleep((self.cost_ms() if callable(self.cost_ms) else self.cost_ms) / 1000)
+        x, c = 32.768 * self.x, 32.768 * self.c
+        ripple = 0.5 * (math.cos(2 * math.pi * x) + math.cos(2 * math.pi * c))
+        return -20 * math.exp(-0.2 * math.sqrt(0.5 * (x * x + c * c))) - math.exp(ripple) + 20 + math.e
+
+    def _obs(self) -> np.ndarray:
+        return np.array([self.x, self.c], np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.x, self.c = self.np_random.uniform(-1, 1, 2).tolist()
+        self.left, self.value = 2, self._f()
+        return self._obs(), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.x = float(action[0])
+        before, self.value = self.value, self._f()
+        self.left -= 1
+        return self._obs(), before - self.value, self.left == 0, False, {}
+
+
+class BaselinesTrainer:
+    """Stable-Baselines3's PPO with 64 environments of 2 time steps, 10 epochs of a full batch of 128, on one thread.
+
+    Args:
+        processes: environments in worker processes (``SubprocVecEnv``), as many of the 64 in each; 0 for none.
+        learning: with the settings for learning curves: rewards normalised and the learning rate annealed.
+        seed: of its randomness.
+    """
+
+    def __init__(self, processes: int = 0, learning: bool = False, seed: int = 0):
+        try:
+            from stable_baselines3 import PPO
+            from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
+        except ImportError:
+            raise UsageError("ppo.bench: Stable-Baselines3 is not installed; pip install 'tuninglaw[bench]'") from None
+        import torch
+
+        torch.set_num_threads(1)
+        environments: Any = (
+            SubprocVecEnv([LeanAckley] * processes, "forkserver") if processes else DummyVecEnv([LeanAckley] * 64)
+        )
+        self.env = VecNormalize(environments, norm_obs=False) if learning else environments
+        self.model = PPO(
+            "MlpPolicy",
+            self.env,
+            learning_rate=(lambda left: 3e-4 * left) if learning else 3e-4,
+            n_steps=128 // self.env.num_envs,
+            batch_size=128,
+            n_epochs=10,
+            seed=seed,
+            device="cpu",
+            policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+        )
+
+    def train(self, steps: int, callback: Any = None) -> None:
+        """Runs training steps of 128 transitions."""
+        self.model.learn(128 * steps, callback, reset_num_timesteps=False)
+
+    def close(self) -> None:
+        """Ends the worker processes."""
+        self.env.close()
