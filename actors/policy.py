@@ -31,7 +31,7 @@ class Policy:
         self.snapshot = snapshot
         self.spec = snapshot.spec
         self._layers = self.spec.views(snapshot.theta)
-        self._activation = np.tanh if self.spec.activation == "tanh" else lambda x: np.maximum(x, 0)
+        self._activation = np.tanh if self.spec.activation == "tanh" else _relu
 
     def act(self, obs: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Samples actions.
@@ -63,17 +63,32 @@ class Policy:
             return np.argmax(out, axis=-1)[:, None].astype(np.float64)
         return out[:, : self.spec.action_dim]
 
-    def uncertainty(self, obs: np.ndarray) -> np.ndarray:
-        """Ranks observations by the entropy of the action there, ``[n]``.
+    def uncertainty(self, candidates: np.ndarray) -> np.ndarray:
+        """Ranks candidates ``[n, m, obs_dim]`` by the entropy of the action there, ``[n, m]``.
 
         For a Gaussian, the sum of the raw log stds: the entropy up to a constant, without the floor and the limit
-        under which different states would tie.
+        under which different states would tie. In float32, which is precise enough to rank by, one product for each
+        of the n: their number of rows is m, whoever asks.
         """
-        out = self._forward(obs)
-        if self.spec.head == "gaussian":
-            return np.sum(out[:, self.spec.action_dim :], axis=-1)[: len(obs)]
-        logprobs = _log_softmax(out)
-        return -np.sum(np.exp(logprobs) * logprobs, axis=-1)[: len(obs)]
+        *hidden, (weight, bias) = self.spec.views(self.snapshot.theta.astype(np.float32))
+        if self.spec.head == "gaussian":  # the means are not needed
+            weight, bias = np.ascontiguousarray(weight[:, self.spec.action_dim :]), bias[self.spec.action_dim :]
+        obs = normalise(candidates, self.snapshot.obs_mean, self.snapshot.obs_var).astype(np.float32)
+        ranks = np.empty(obs.shape[:2])
+        room = [np.empty((obs.shape[1], width), np.float32) for width in self.spec.hidden_sizes]
+        for row, x in zip(ranks, obs, strict=True):
+            for (w, b), h in zip(hidden, room, strict=True):
+                x = np.matmul(x, w, out=h)
+                x += b
+                x = self._activation(x, out=x)
+            out = x @ weight
+            out += bias
+            if self.spec.head == "gaussian":
+                np.sum(out, axis=-1, out=row)
+            else:
+                logprobs = _log_softmax(out)
+                row[:] = -np.sum(np.exp(logprobs) * logprobs, axis=-1)
+        return ranks
 
     def _forward(self, obs: np.ndarray) -> np.ndarray:
         """The network's outputs, ``[n padded to whole blocks, outputs]``."""
@@ -81,7 +96,9 @@ class Policy:
         x = normalise(rows, self.snapshot.obs_mean, self.snapshot.obs_var).reshape(-1, BLOCK, rows.shape[1])
         *hidden, (weight, bias) = self._layers
         for w, b in hidden:
-            x = self._activation(np.matmul(x, w) + b)
+            x = np.matmul(x, w)
+            x += b
+            x = self._activation(x, out=x)
         return (np.matmul(x, weight) + bias).reshape(len(rows), -1)
 
     def _gaussian(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -89,6 +106,10 @@ class Policy:
         raw = np.minimum(np.ascontiguousarray(out[:, self.spec.action_dim :]), RAW_LOG_STD_MAX)
         log_std = 0.5 * np.log(self.snapshot.std_floor**2 + np.exp(2 * raw))
         return np.ascontiguousarray(out[:, : self.spec.action_dim]), log_std
+
+
+def _relu(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0, out=out)
 
 
 def _pad(rows: np.ndarray) -> np.ndarray:

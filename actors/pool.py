@@ -74,9 +74,9 @@ class Pool(ABC):
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def shares(self, step: int, kind: Kind) -> list[Task]:
-        """The round's slots in as many contiguous shares as there are drivers, none empty."""
-        slots, parts = self.job.slots(kind), max(self.drivers, 1)
+    def shares(self, step: int, kind: Kind, parts: int) -> list[Task]:
+        """The round's slots in so many contiguous shares of equal size, give or take one, none empty."""
+        slots = self.job.slots(kind)
         ends = [slots * i // parts for i in range(parts + 1)]
         return [Task(kind, step, a, b) for a, b in itertools.pairwise(ends) if a < b]
 
@@ -98,7 +98,7 @@ class ThreadPool(Pool):
         return self._collectors[0].layout(kind)
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._round = (snapshot, self.shares(step, kind))
+        self._round = (snapshot, self.shares(step, kind, len(self._collectors)))
 
     def result(self) -> Round:
         snapshot, tasks = self._round

@@ -1,8 +1,9 @@
 """Drivers as processes, over pipes.
 
-      submit: shares of the slots ---> queue of tasks
-                                          |   an idle driver takes the next one
-                     snapshot, task       v
+      submit: snapshot ---> shared memory, read by all drivers
+              slots    ---> queue of tasks
+                                |   an idle driver takes the next one
+                     task       v
       learner  ======================>  driver 0 .. N-1   (forkserver children: NumPy shared, no torch)
                <======================
                       facts
@@ -26,6 +27,7 @@ import types
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
+from multiprocessing.shared_memory import SharedMemory
 
 from actors import driver as protocol
 from actors.pool import DriverError, Pool, Round
@@ -35,6 +37,8 @@ from actors.trajectory import Layout, Trajectory
 
 MAX_FAILURES = 5
 """So often a slot may lose its driver, or a start fail in a row, before the run gives up."""
+ONE_AT_A_TIME_SECONDS = 2e-3  # a slot that takes longer is worth a task of its own
+TASK_SECONDS = 5e-4  # what a task costs: two messages, and waking a process twice
 STARTS = -1  # counted beside the slots
 CLOSE_SECONDS = 2.0
 """So long all drivers together may take to end by themselves."""
@@ -74,12 +78,12 @@ class Driver:
     def _restart_clock(self) -> None:
         self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
 
-    def give(self, task: Task, snapshot: bytes, version: int) -> None:
-        """Sends a task, and the snapshot if the driver does not hold it yet."""
+    def give(self, task: Task, announcement: bytes, version: int) -> None:
+        """Sends a task, and before it where the snapshot lies, if the driver does not hold it yet."""
         self.task = task
         self._restart_clock()
         if self.version != version:
-            self.connection.send_bytes(snapshot)
+            self.connection.send_bytes(announcement)
             self.version = version
         self.connection.send_bytes(protocol.pack_task(task))
 
@@ -105,6 +109,29 @@ class Driver:
         self.process.close()
 
 
+class Board:
+    """A block of shared memory with the current snapshot: written once, however many drivers read it."""
+
+    def __init__(self) -> None:
+        self._block: SharedMemory | None = None
+
+    def write(self, snapshot: bytes) -> bytes:
+        """Puts a snapshot up, and returns the message that tells a driver of it."""
+        if self._block is None or self._block.size < len(snapshot):
+            self.close()
+            self._block = SharedMemory(create=True, size=len(snapshot))
+        assert self._block.buf is not None, "it is open"
+        self._block.buf[: len(snapshot)] = snapshot
+        return protocol.SNAPSHOT_STRUCT.pack(protocol.SNAPSHOT, len(snapshot)) + self._block.name.encode()
+
+    def close(self) -> None:
+        """Frees the block."""
+        if self._block is not None:
+            self._block.close()
+            self._block.unlink()
+            self._block = None
+
+
 class ProcessPool(Pool):
     """``drivers`` processes, started side by side.
 
@@ -125,6 +152,8 @@ class ProcessPool(Pool):
         self._failures: Counter[int] = Counter()
         self._parts: list[Trajectory] = []
         self._drivers: list[Driver] = []
+        self._board = Board()
+        self._slot_seconds: dict[Kind, float] = {}
         try:
             for index in range(drivers):
                 self._drivers.append(Driver(self._context, job, index, timeout))
@@ -139,19 +168,34 @@ class ProcessPool(Pool):
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
         self._started = self._held = time.monotonic()
-        self._snapshot = protocol.SNAPSHOT.ljust(protocol.SNAPSHOT_OFFSET) + snapshot.to_bytes()
-        self._version = snapshot.version
-        self._slots = self.job.slots(kind)
-        self._tasks.extend(self.shares(step, kind))
+        self._announcement, self._version = self._board.write(snapshot.to_bytes()), snapshot.version
+        self._kind, self._slots = kind, self.job.slots(kind)
+        self._tasks.extend(self.shares(step, kind, self._parts_of(kind)))
         self._failures.clear()
-        self._parts = []
+        self._parts, self._seconds = [], 0.0
         self._deal()
         self._first = {driver.task for driver in self._drivers}
+
+    def _parts_of(self, kind: Kind) -> int:
+        """Into how many tasks to deal the slots, by what slots have cost so far. Changes no result.
+
+        Slow slots are dealt one at a time to whoever is free, so that nobody waits for the unlucky one. Quick ones
+        are dealt in shares, to as many drivers as their messages are worth: with m seconds a task and c a slot, the
+        time m k + E c / k is least at k = sqrt(E c / m), and every driver more would make the step slower.
+        """
+        cost = self._slot_seconds.get(kind)
+        if cost is None:
+            return self.drivers
+        if cost > ONE_AT_A_TIME_SECONDS:
+            return self.job.slots(kind)
+        return max(1, min(self.drivers, round((self.job.slots(kind) * cost / TASK_SECONDS) ** 0.5)))
 
     def result(self) -> Round:
         while sum(map(len, self._parts)) < self._slots:
             self._handle_events()
             self._deal()
+        cost = self._seconds / self._slots
+        self._slot_seconds[self._kind] = 0.5 * (self._slot_seconds.get(self._kind, cost) + cost)
         return Round(self._parts, self._held - self._started, time.monotonic() - self._held)
 
     def close(self) -> None:
@@ -161,13 +205,14 @@ class ProcessPool(Pool):
         for driver in self._drivers:
             driver.end(max(0.0, deadline - time.monotonic()))
         self._drivers = []
+        self._board.close()
 
     def _deal(self) -> None:
         """Gives the next tasks to idle drivers."""
         for driver in list(self._drivers):
             if self._tasks and driver.idle:
                 try:
-                    driver.give(self._tasks.popleft(), self._snapshot, self._version)
+                    driver.give(self._tasks.popleft(), self._announcement, self._version)
                 except OSError:
                     self._replace(driver, "died")
 
@@ -197,7 +242,8 @@ class ProcessPool(Pool):
             return
         task, driver.task = driver.task, None
         assert task is not None, "facts come only in answer to a task"
-        _, held_at = protocol.FACTS_STRUCT.unpack_from(message)
+        _, held_at, seconds = protocol.FACTS_STRUCT.unpack_from(message)
+        self._seconds += seconds
         facts = memoryview(message)[protocol.FACTS_STRUCT.size :]
         self._parts.append(Trajectory.over(self._layouts[task.kind], task.stop - task.start, facts))
         if task in self._first:  # one that was dealt later waited for its driver, which is no broadcast

@@ -95,6 +95,8 @@ class Collector:
         actions = batch.single_action_space
         self.choices = int(actions.n) if isinstance(actions, spaces.Discrete) else 0
         self.action_dim = 1 if self.choices else int(np.prod(_shape(actions)))
+        self._action_map = ActionMap(actions)
+        self._layouts = {kind: self._layout(kind) for kind in Kind}
         self.sampler = _make_sampler(job, batch)
         self.policy: Policy | None = None
 
@@ -104,6 +106,9 @@ class Collector:
 
     def layout(self, kind: Kind) -> Layout:
         """Shapes of the facts of this kind."""
+        return self._layouts[kind]
+
+    def _layout(self, kind: Kind) -> Layout:
         return Layout(self.job.length(kind), self.obs_dim, self.action_dim, self._objective is not None)
 
     def run(self, task: Task) -> Trajectory:
@@ -137,7 +142,7 @@ class Collector:
             else:
                 facts.actions[:, t], facts.logprobs[:, t] = self.policy.act(obs, noise[:, t])
             obs, facts.rewards[:, t], facts.terminations[:, t], facts.truncations[:, t], infos = env.step(
-                _to_space(facts.actions[:, t], env.single_action_space)
+                self._action_map(facts.actions[:, t])
             )
             facts.final_obs[:, t] = obs
             _record_objective(facts, t + 1, infos)
@@ -205,21 +210,32 @@ def _make_sampler(job: Job, batch: VectorEnv) -> Sampler | None:
     return make_sampler(job.sampler, space.low, space.high, job.candidates)
 
 
-def _to_space(actions: np.ndarray, space: spaces.Space) -> np.ndarray:
-    """Actions for the environment: a choice, or numbers clipped to [-1, 1] and scaled to the space's bounds."""
-    if isinstance(space, spaces.Discrete):
-        return actions[:, 0].astype(np.int64) + space.start
-    assert isinstance(space, spaces.Box)
-    bounded = np.isfinite(space.low) & np.isfinite(space.high)
-    actions = actions.reshape(-1, *space.shape)
-    unit = np.where(bounded, np.clip(actions, -1, 1), actions)
-    if (space.low == -1).all() and (space.high == 1).all():
-        return unit.astype(space.dtype)
-    with np.errstate(invalid="ignore"):  # inf - inf in the entries that are not used
-        low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-        scaled = low + (unit + 1) * (high - low) / 2
-    # Clipped once more, in the space's own precision: rounding may have taken it past a bound.
-    return np.clip(np.where(bounded, scaled, unit).astype(space.dtype), space.low, space.high)
+class ActionMap:
+    """From a policy's actions to those of an environment: a choice, or numbers clipped to [-1, 1] and scaled to bounds.
+
+    Where a space has no bounds, its actions are used as they are.
+    """
+
+    def __init__(self, space: spaces.Space):
+        self.space = space
+        if isinstance(space, spaces.Box):
+            low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+            self._bounded = np.isfinite(low) & np.isfinite(high)
+            self._low, self._width = np.where(self._bounded, low, 0.0), np.where(self._bounded, high - low, 0.0)
+            self._as_is = bool((low == -1).all() and (high == 1).all())
+
+    def __call__(self, actions: np.ndarray) -> np.ndarray:
+        """Actions ``[n, action_dim]`` of the policy, for the environment."""
+        if isinstance(self.space, spaces.Discrete):
+            return actions[:, 0].astype(np.int64) + self.space.start
+        assert isinstance(self.space, spaces.Box)
+        actions = actions.reshape(-1, *self.space.shape)
+        unit = np.minimum(np.maximum(actions, -1), 1)
+        if self._as_is:
+            return unit.astype(self.space.dtype, copy=False)
+        scaled = np.where(self._bounded, self._low + (unit + 1) * (self._width / 2), actions)
+        # Clipped once more, in the space's own precision: rounding may have taken it past a bound.
+        return np.clip(scaled.astype(self.space.dtype), self.space.low, self.space.high)
 
 
 def _record_objective(facts: Trajectory, column: int, infos: dict) -> None:

@@ -3,10 +3,21 @@
 A record lives in one buffer, so that sending it is one write and reading it is a cast: no pickling.
 """
 
+import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+
+
+class Field(NamedTuple):
+    """One slot of a field: its type, its shape and how many numbers that makes."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    size: int
 
 
 class MergeError(ValueError):
@@ -29,28 +40,30 @@ class Layout:
     action_dim: int
     objectives: bool
 
-    def fields(self) -> dict[str, tuple[type, tuple[int, ...]]]:
-        """Type and shape of one slot of each field, in the buffer's order: the 8-byte ones first, so all align."""
+    @functools.cached_property
+    def fields(self) -> dict[str, Field]:
+        """One slot of each field, in the buffer's order: the 8-byte ones first, so that all are aligned."""
         t = self.time_steps
-        return {
-            "slots": (np.int64, ()),
-            "versions": (np.int64, ()),
-            "drivers": (np.int64, ()),
-            "evaluations": (np.int64, ()),
-            "obs": (np.float64, (t, self.obs_dim)),
-            "actions": (np.float64, (t, self.action_dim)),
-            "logprobs": (np.float64, (t,)),
-            "rewards": (np.float64, (t,)),
-            "objectives": (np.float64, ((t + 1) * self.objectives,)),
-            "final_obs": (np.float64, (t, self.obs_dim)),
-            "terminations": (np.bool_, (t,)),
-            "truncations": (np.bool_, (t,)),
-        }
+        shapes: list[tuple[str, type, tuple[int, ...]]] = [
+            ("slots", np.int64, ()),
+            ("versions", np.int64, ()),
+            ("drivers", np.int64, ()),
+            ("evaluations", np.int64, ()),
+            ("obs", np.float64, (t, self.obs_dim)),
+            ("actions", np.float64, (t, self.action_dim)),
+            ("logprobs", np.float64, (t,)),
+            ("rewards", np.float64, (t,)),
+            ("objectives", np.float64, ((t + 1) * self.objectives,)),
+            ("final_obs", np.float64, (t, self.obs_dim)),
+            ("terminations", np.bool_, (t,)),
+            ("truncations", np.bool_, (t,)),
+        ]
+        return {name: Field(np.dtype(kind), shape, math.prod(shape)) for name, kind, shape in shapes}
 
-    @property
+    @functools.cached_property
     def slot_bytes(self) -> int:
         """Bytes of one slot."""
-        return sum(np.dtype(kind).itemsize * int(np.prod(shape)) for kind, shape in self.fields().values())
+        return sum(field.dtype.itemsize * field.size for field in self.fields.values())
 
 
 @dataclass(frozen=True)
@@ -96,10 +109,10 @@ class Trajectory:
             raise MergeError(f"{len(buffer)} bytes for {n} slots of {layout.slot_bytes} bytes each")
         arrays: dict[str, np.ndarray] = {}
         offset = 0
-        for name, (kind, shape) in layout.fields().items():
-            count = n * int(np.prod(shape))
-            arrays[name] = np.frombuffer(buffer, kind, count, offset).reshape(n, *shape)
-            offset += arrays[name].nbytes
+        for name, field in layout.fields.items():
+            flat = np.frombuffer(buffer, field.dtype, n * field.size, offset)
+            arrays[name] = flat.reshape(n, *field.shape)
+            offset += flat.nbytes
         return cls(**arrays, buffer=buffer)
 
     @classmethod
@@ -124,15 +137,18 @@ def merge(parts: Sequence[Trajectory], layout: Layout, slots: int, version: int)
     seen = np.zeros(slots, bool)
     for part in parts:
         _check_shapes(part, layout)
-        for slot, its_version in zip(part.slots.tolist(), part.versions.tolist(), strict=True):
-            if not 0 <= slot < slots:
-                raise MergeError(f"slot {slot}: out of range, the step has slots 0 to {slots - 1}")
-            if seen[slot]:
-                raise MergeError(f"slot {slot}: its facts came twice")
-            if its_version != version:
-                raise MergeError(f"slot {slot}: collected by policy version {its_version}, not by version {version}")
-            seen[slot] = True
-        for name in layout.fields():
+        if not ((part.slots >= 0) & (part.slots < slots)).all():
+            outside = part.slots[(part.slots < 0) | (part.slots >= slots)][0]
+            raise MergeError(f"slot {outside}: out of range, the step has slots 0 to {slots - 1}")
+        if (part.versions != version).any():
+            row = int(np.argmax(part.versions != version))
+            other = part.versions[row]
+            raise MergeError(f"slot {part.slots[row]}: collected by policy version {other}, not by version {version}")
+        if seen[part.slots].any() or len(np.unique(part.slots)) < len(part):
+            again = next(slot for i, slot in enumerate(part.slots) if seen[slot] or slot in part.slots[:i])
+            raise MergeError(f"slot {again}: its facts came twice")
+        seen[part.slots] = True
+        for name in layout.fields:
             getattr(merged, name)[part.slots] = getattr(part, name)
     if not seen.all():
         raise MergeError(f"slot {int(np.argmin(seen))}: its facts are missing")
@@ -140,10 +156,10 @@ def merge(parts: Sequence[Trajectory], layout: Layout, slots: int, version: int)
 
 
 def _check_shapes(part: Trajectory, layout: Layout) -> None:
-    for name, (kind, shape) in layout.fields().items():
-        array, expected = getattr(part, name), (len(part.slots), *shape)
-        if array.shape != expected or array.dtype != kind:
+    for name, field in layout.fields.items():
+        array, expected = getattr(part, name), (len(part.slots), *field.shape)
+        if array.shape != expected or array.dtype != field.dtype:
             raise MergeError(
                 f"slot {part.slots[0] if len(part.slots) else '?'}: {name} is {array.dtype} {array.shape}, "
-                f"expected {np.dtype(kind)} {expected}"
+                f"expected {field.dtype} {expected}"
             )

@@ -19,5 +19,5 @@ class Uncertainty(Sampler):
 
     def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
         candidates = self.scale(rng.random((n, self.candidates, self.dims)))[rows]
-        ranks = policy.uncertainty(candidates.reshape(-1, self.dims)).reshape(-1, self.candidates)
-        return candidates[np.arange(len(candidates)), np.argmax(ranks, axis=1)]
+        best = np.argmax(policy.uncertainty(candidates), axis=1)
+        return candidates[np.arange(len(candidates)), best]

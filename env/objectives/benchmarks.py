@@ -51,8 +51,9 @@ class Ackley(Benchmark):
     bound = 32.768
 
     def raw(self, z: np.ndarray) -> np.ndarray:
-        radius = np.sqrt(np.mean(z * z, axis=1))
-        ripple = np.mean(np.cos(2 * np.pi * z), axis=1)
+        dims = z.shape[1]
+        radius = np.sqrt((z * z).sum(axis=1) / dims)
+        ripple = np.cos(2 * np.pi * z).sum(axis=1) / dims
         return -20 * np.exp(-0.2 * radius) - np.exp(ripple) + 20 + np.e
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

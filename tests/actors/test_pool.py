@@ -53,7 +53,7 @@ def test_every_backend_returns_the_same_facts(backend, drivers, expected):
         for step in range(4):
             facts, done = run(pool, step)
             assert same(facts, expected[step])
-            assert len(done.parts) == min(drivers, 10)
+            assert len(done.parts) <= min(drivers, 10)
             assert done.broadcast >= 0
             assert done.collect >= 0
         facts, _ = run(pool, 4, Kind.EVALUATE)
@@ -196,3 +196,30 @@ def with_environment(a_job, drivers, timeout=30.0):
         return ProcessPool(a_job, drivers, timeout)
     finally:
         processes._context = original
+
+
+def shares_dealt(pool, step):
+    pool.submit(step, snapshot(step), Kind.COLLECT)
+    return sorted(len(part) for part in pool.result().parts)
+
+
+def test_quick_slots_are_dealt_to_few_drivers_and_slow_ones_one_at_a_time():
+    with make_pool(job(episodes=12), 6, "process", 30) as pool:
+        assert shares_dealt(pool, 0) == [2] * 6  # nothing is known yet
+        for step in range(1, 8):
+            dealt = shares_dealt(pool, step)
+        assert len(dealt) < 6
+    with make_pool(job(episodes=12, evaluation_cost_ms=2), 3, "process", 30) as pool:
+        assert shares_dealt(pool, 0) == [4] * 3
+        assert shares_dealt(pool, 1) == [1] * 12
+
+
+def test_shared_memory_is_freed_with_the_pool_and_by_nobody_else():
+    with make_pool(job(), 2, "process", 30) as pool:
+        run(pool, 0)
+        name = pool._board._block.name
+        os.kill(pool._drivers[0].process.pid, signal.SIGKILL)
+        run(pool, 1)
+        assert pool._board._block.name == name
+        assert os.path.exists(f"/dev/shm/{name}") or not os.path.isdir("/dev/shm")
+    assert not os.path.exists(f"/dev/shm/{name}")

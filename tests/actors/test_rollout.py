@@ -150,9 +150,9 @@ def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
 def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
     from gymnasium import spaces
 
-    from actors.rollout import _to_space
+    from actors.rollout import ActionMap
 
     low, width = np.random.default_rng(0).normal(size=(2, 4000))
     space = spaces.Box(low.astype(np.float32), (low + np.abs(width) + 1).astype(np.float32))
     for end in (-1.0, 1.0, 7.0):
-        assert space.contains(_to_space(np.full((1, 4000), end), space)[0])
+        assert space.contains(ActionMap(space)(np.full((1, 4000), end))[0])

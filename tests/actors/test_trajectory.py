@@ -31,7 +31,7 @@ def facts(start, stop, version=5, layout=LAYOUT, driver=0):
 
 def check_identity(merged, slots):
     whole = facts(0, slots)
-    for name in LAYOUT.fields():
+    for name in LAYOUT.fields:
         if name != "drivers":
             assert np.array_equal(getattr(merged, name), getattr(whole, name)), name
 
@@ -44,7 +44,7 @@ def test_every_order_gives_slot_order():
 
 def test_rows_out_of_order_within_a_part():
     part = facts(0, 4)
-    shuffled = dataclasses.replace(part, **{name: getattr(part, name)[[2, 0, 3, 1]] for name in LAYOUT.fields()})
+    shuffled = dataclasses.replace(part, **{name: getattr(part, name)[[2, 0, 3, 1]] for name in LAYOUT.fields})
     check_identity(merge([shuffled], LAYOUT, 4, 5), 4)
 
 
@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_refused_by_slot(parts, message):
 def test_a_record_lives_in_one_buffer():
     part = facts(2, 5)
     copy = Trajectory.over(LAYOUT, 3, bytes(part.buffer))
-    for name in LAYOUT.fields():
+    for name in LAYOUT.fields:
         assert np.array_equal(getattr(copy, name), getattr(part, name))
     assert len(part.buffer) == 3 * LAYOUT.slot_bytes
     with pytest.raises(MergeError, match="bytes"):
