@@ -4,7 +4,8 @@ Messages are bytes, the first of which says what they are; nothing in them is un
 
     learner -> driver   S block           a new policy lies in this block of shared memory
                         T task            slots to run with it
-    driver -> learner   R                 ready for the first snapshot
+                        P                 are you there?
+    driver -> learner   R                 ready for the first snapshot, or the answer to P
                         F times, facts    the facts of the task, when the snapshot was held, and how long the task took
                         E text            the traceback of an exception; the driver then ends
 
@@ -19,10 +20,11 @@ import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 
+from actors.profiling import profiled
 from actors.rollout import Collector, Job, Kind, Task
 from actors.snapshot import Snapshot
 
-READY, SNAPSHOT, TASK, FACTS, ERROR = b"R", b"S", b"T", b"F", b"E"
+READY, SNAPSHOT, TASK, FACTS, ERROR, PING = b"R", b"S", b"T", b"F", b"E", b"P"
 SNAPSHOT_STRUCT = struct.Struct("<cQ")
 TASK_STRUCT = struct.Struct("<cBQII")
 FACTS_STRUCT = struct.Struct("<c7xdd")  # 24 bytes, so that the facts behind it are aligned
@@ -43,7 +45,8 @@ def main(connection: Connection, job: Job, index: int) -> None:
     """Runs a driver until its pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to handle
     try:
-        with contextlib.closing(Collector(job, index)) as collector:
+        path = f"{job.profile}/profile-driver-{index}.txt" if job.profile else None
+        with contextlib.closing(Collector(job, index)) as collector, profiled(path):
             _serve(connection, collector)
     except LearnerGoneError:
         return
@@ -95,6 +98,9 @@ def _serve(connection: Connection, collector: Collector) -> None:
                 raise LearnerGoneError from None
             if message[:1] == SNAPSHOT:
                 holder.take(message)
+                continue
+            if message == PING:
+                _send(connection, READY)
                 continue
             started = time.monotonic()
             facts = collector.run(unpack_task(message))

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from threadpoolctl import threadpool_limits
 
@@ -43,6 +43,8 @@ class Pool(ABC):
 
     restarts = 0
     """Drivers that died or hung and were replaced."""
+    choice = ""
+    """How many drivers were chosen and why, where that was left to the pool."""
 
     def __init__(self, job: Job, drivers: int):
         self.job = job
@@ -126,8 +128,12 @@ def _describe(error: Exception) -> str:
     return f"a driver failed: {type(error).__name__}: {error}"
 
 
-def make_pool(job: Job, drivers: int, backend: str, timeout: float) -> Pool:
+def make_pool(job: Job, drivers: int | Literal["auto"], backend: str, timeout: float) -> Pool:
     """The pool for ``--drivers`` and ``--backend``; ``timeout`` in seconds, 0 for none."""
+    if drivers == "auto":
+        from actors.auto import AutoPool
+
+        return AutoPool(job, timeout)
     if drivers == 0 or backend == "thread":
         return ThreadPool(job, drivers)
     from actors.processes import ProcessPool

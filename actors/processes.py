@@ -198,6 +198,15 @@ class ProcessPool(Pool):
         self._slot_seconds[self._kind] = 0.5 * (self._slot_seconds.get(self._kind, cost) + cost)
         return Round(self._parts, self._held - self._started, time.monotonic() - self._held)
 
+    def ping(self) -> float:
+        """Seconds that a message to an idle driver and its answer take."""
+        started, driver = time.monotonic(), self._drivers[0]
+        driver.ready = False
+        driver.connection.send_bytes(protocol.PING)
+        while not self._drivers[0].ready:
+            self._handle_events()
+        return time.monotonic() - started
+
     def close(self) -> None:
         for driver in self._drivers:
             driver.connection.close()

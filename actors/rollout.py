@@ -51,6 +51,7 @@ class Job:
         eval_starts: states at which a law is evaluated, ``[m, dims]``; None outside tuning.
         eval_episodes: evaluation episodes where there are no such states.
         eval_time_steps: their length at the most.
+        profile: directory that driver processes write their profiles to; None for no profiles.
     """
 
     problem: Problem
@@ -62,6 +63,7 @@ class Job:
     eval_starts: np.ndarray | None = None
     eval_episodes: int = 0
     eval_time_steps: int = 1
+    profile: str | None = None
 
     def slots(self, kind: Kind) -> int:
         """Number of slots of a round of this kind."""

@@ -15,7 +15,7 @@ import tyro
 from env.errors import UsageError, nearest
 from ppo.config import Config, flag, read_config
 
-WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "pictures", "track", "resume")
+WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "pictures", "track", "profile", "resume")
 """What may be said together with --resume: where it runs, not what it computes."""
 
 
@@ -33,6 +33,8 @@ class Arguments(Config):
     """No progress bar and no table."""
     track: bool = False
     """Write TensorBoard events too (the extra track)."""
+    profile: bool = False
+    """Write profile.txt, and one for each driver process: where the time goes."""
     pictures: bool = True
     """Draw pictures at the end (the extra plot)."""
 

@@ -44,8 +44,8 @@ class Config:
     """Slots that are collected in a training step, E."""
     time_steps: int | None = None
     """Time steps of a slot, T (tuning: 2; control: the environment's time limit)."""
-    drivers: int = 0
-    """Drivers that collect; 0 collects in this process. Changes no result."""
+    drivers: int | Literal["auto"] = "auto"
+    """Drivers that collect: a number, 0 for this process, or auto, which measures what pays. Changes no result."""
     backend: Literal["process", "thread"] = "process"
     """What a driver is. Changes no result."""
     driver_timeout: float = 600.0
@@ -152,7 +152,7 @@ class Config:
         for names, least, what in ((AT_LEAST_1, 1, "at least 1"), (AT_LEAST_0, 0, "0 or more")):
             for name in names:
                 value = getattr(self, name)
-                if value is not None and not least <= value < float("inf"):
+                if isinstance(value, int | float) and not least <= value < float("inf"):
                     raise UsageError(f"{flag(name)} {value}: must be {what}")
         for name in ("learning_rate", "clip_coef", "init_std", "target_kl"):
             value = getattr(self, name)
@@ -177,6 +177,8 @@ class Config:
                 f"--num-minibatches {self.num_minibatches}: a batch has only {batch} time steps, and a minibatch needs "
                 f"{'two, so that its advantages can be normalised' if self.norm_adv else 'one'}"
             )
+        if self.drivers == "auto" and self.backend == "thread":
+            raise UsageError("--backend thread: needs a number of --drivers, auto chooses among processes")
         if self.algo == "reinforce" and (self.update_epochs, self.num_minibatches) != (1, 1):
             raise UsageError(
                 "--algo reinforce: uses each batch once and whole, so --update-epochs and --num-minibatches must be 1"

@@ -1,6 +1,7 @@
 """What a user sees: the progress bar, the table at the end, TensorBoard events."""
 
 import pathlib
+import sys
 from typing import Any
 
 from tqdm import tqdm
@@ -33,6 +34,11 @@ class Progress:
                 f"{self._score}{rate:,.0f} env steps/s, collect/train/broadcast {timing.split()} %", refresh=False
             )
             self._bar.update()
+
+    def say(self, text: str) -> None:
+        """Shows a line above the bar."""
+        if not self._bar.disable:
+            self._bar.write(text, file=sys.stderr)
 
     def close(self) -> None:
         self._bar.close()

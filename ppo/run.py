@@ -1,6 +1,7 @@
 """A run under way: its learner, its drivers, its files and its clock, and what one step of the loop does with them."""
 
 import contextlib
+import dataclasses
 from types import TracebackType
 from typing import Any, Self
 
@@ -8,6 +9,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from actors.pool import make_pool
+from actors.profiling import profiled
 from actors.rollout import Collector, Kind
 from actors.trajectory import Trajectory, merge
 from env.errors import UsageError
@@ -31,21 +33,25 @@ class Run:
         resume: take up the checkpoint in it.
         track: write TensorBoard events.
         quiet: show no progress.
+        profile: write profiles of the learner and of driver processes.
 
     Raises:
         UsageError: a setting that cannot work.
     """
 
-    def __init__(self, config: Config, files: RunDir, *, resume: bool, track: bool, quiet: bool):
+    def __init__(self, config: Config, files: RunDir, *, resume: bool, track: bool, quiet: bool, profile: bool = False):
         self.config, self.files, self.resume, self.quiet = config, files, resume, quiet
         torch.set_num_threads(config.torch_threads)
         self.evaluator, eval_starts = make_evaluator(config)
         self.job = make_job(config, eval_starts)
+        if profile:
+            self.job = dataclasses.replace(self.job, profile=str(files.path.absolute()))
         with contextlib.closing(Collector(self.job)) as collector:
             self.learner = Learner(config, policy_spec(config, collector))
         self.tracker, self.usage = Tracker(track), Usage()
         self.meta = restore(self.learner, files, resume)
         self.eval_evaluations = int(self.meta.get("eval_evaluations", 0))
+        self._told = False
 
     def __enter__(self) -> Self:
         config = self.config
@@ -59,6 +65,7 @@ class Run:
             else:
                 self.files.create(config)
             self.progress = Progress(self.learner.step, config.training_steps, self.evaluator.column, self.quiet)
+            stack.enter_context(profiled(f"{self.job.profile}/profile.txt" if self.job.profile else None))
             stack.callback(self.progress.close)
             stack.callback(self.tracker.close)
             self._open = stack.pop_all()
@@ -113,6 +120,9 @@ class Run:
                 self.save()
             self.usage.sample_if_due()
             self.progress.step(facts.rewards.size, self.timing)
+            if self.pool.choice and not self._told:
+                self._told = True
+                self.progress.say(self.pool.choice)
         self.timing.end_step()
 
     def _round(self, kind: Kind, phase: str) -> Trajectory:
@@ -150,6 +160,7 @@ class Run:
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self.eval_evaluations,
             "wall_seconds": self.timing.loop,
+            "drivers": self.pool.drivers,
             "driver_restarts": self.driver_restarts,
             "eval": self.files.eval_summary(self.evaluator),
             "resources": self.usage.summary(),

@@ -29,6 +29,7 @@ def train(
     quiet: bool = False,
     track: bool = False,
     pictures: bool = True,
+    profile: bool = False,
 ) -> dict[str, Any]:
     """Trains from the first training step, or from a checkpoint, to the last.
 
@@ -39,6 +40,7 @@ def train(
         quiet: show nothing.
         track: write TensorBoard events.
         pictures: draw them at the end, where matplotlib is installed.
+        profile: write profiles of the learner and of driver processes.
 
     Returns:
         What ``summary.json`` holds.
@@ -54,7 +56,7 @@ def train(
         check_free(files.path)
     from ppo.run import Run  # torch comes with it, and must not slow a user's mistake down
 
-    run = Run(config, files, resume=resume, track=track, quiet=quiet)
+    run = Run(config, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if run.complete and (summary := files.summary()):
         return summary  # resumed, and there was nothing left to do
     with run, _interruptible() as interrupted:
@@ -92,7 +94,7 @@ def _interruptible() -> Iterator[threading.Event]:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse(argv)
-    shown = {name: getattr(arguments, name) for name in ("quiet", "track", "pictures")}
+    shown = {name: getattr(arguments, name) for name in ("quiet", "track", "pictures", "profile")}
     if arguments.resume is None:
         train(arguments.to_config(), arguments.run_dir, **shown)
         return

@@ -46,6 +46,7 @@ MISTAKES = [
     (["--training-steps", "-1"], "--training-steps -1"),
     (["--drivers", "-1"], "--drivers -1: must be 0 or more"),
     (["--drivers", "many"], "--drivers"),
+    (["--backend", "thread"], "--backend thread: needs a number of --drivers"),
     (["--dims", "0"], "--dims 0"),
     (["--dims", "3", "--knobs", "3"], "--knobs 3: must be from 1 to 2 with --dims 3"),
     (["--hidden-sizes", "64", "0"], "--hidden-sizes 64 0"),

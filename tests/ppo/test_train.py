@@ -134,6 +134,13 @@ def test_two_runs_do_not_share_a_directory(tmp_path, monkeypatch):
         train(SMALL, tmp_path, quiet=True, pictures=False)
 
 
+def test_profiles_name_where_the_time_goes_inside_drivers_too(tmp_path):
+    train(dataclasses.replace(SMALL, drivers=2), tmp_path, quiet=True, pictures=False, profile=True)
+    assert "gradient" in (tmp_path / "profile.txt").read_text()
+    for index in range(2):
+        assert "_roll" in (tmp_path / f"profile-driver-{index}.txt").read_text()
+
+
 def test_tensorboard_events(tmp_path):
     train(SMALL, tmp_path, quiet=True, pictures=False, track=True)
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
