@@ -2,8 +2,7 @@
 
 Messages are bytes, the first of which says what they are; nothing in them is unpickled.
 
-    learner -> driver   S block           a new policy lies in this block of shared memory
-                        T task            slots to run with it
+    learner -> driver   T task [block]    slots to run; before them, a new policy in this block of shared memory
                         P                 are you there?
     driver -> learner   R                 ready for the first snapshot, or the answer to P
                         F times, facts    the facts of the task, when the snapshot was held, and how long the task took
@@ -24,21 +23,21 @@ from actors.profiling import profiled
 from actors.rollout import Collector, Job, Kind, Task
 from actors.snapshot import Snapshot
 
-READY, SNAPSHOT, TASK, FACTS, ERROR, PING = b"R", b"S", b"T", b"F", b"E", b"P"
-SNAPSHOT_STRUCT = struct.Struct("<cQ")
+READY, TASK, FACTS, ERROR, PING = b"R", b"T", b"F", b"E", b"P"
+BLOCK_STRUCT = struct.Struct("<Q")
 TASK_STRUCT = struct.Struct("<cBQII")
 FACTS_STRUCT = struct.Struct("<c7xdd")  # 24 bytes, so that the facts behind it are aligned
 
 
-def pack_task(task: Task) -> bytes:
-    """A task as a message."""
-    return TASK_STRUCT.pack(TASK, task.kind, task.step, task.start, task.stop)
+def pack_task(task: Task, block: bytes) -> bytes:
+    """A task as a message; ``block`` says where the policy lies, and is empty where the driver holds it already."""
+    return TASK_STRUCT.pack(TASK, task.kind, task.step, task.start, task.stop) + block
 
 
-def unpack_task(message: bytes) -> Task:
-    """The task of a message."""
-    _, kind, step, start, stop = TASK_STRUCT.unpack(message)
-    return Task(Kind(kind), step, start, stop)
+def unpack_task(message: bytes) -> tuple[Task, bytes]:
+    """The task of a message, and where its policy lies."""
+    _, kind, step, start, stop = TASK_STRUCT.unpack_from(message)
+    return Task(Kind(kind), step, start, stop), message[TASK_STRUCT.size :]
 
 
 def main(connection: Connection, job: Job, index: int) -> None:
@@ -70,10 +69,10 @@ class Holder:
         self.held_at = 0.0
         self._block: SharedMemory | None = None
 
-    def take(self, message: bytes) -> None:
-        """Takes over the snapshot that a message tells of."""
-        _, length = SNAPSHOT_STRUCT.unpack_from(message)
-        name = message[SNAPSHOT_STRUCT.size :].decode()
+    def take(self, block: bytes) -> None:
+        """Takes over the snapshot in a block."""
+        (length,) = BLOCK_STRUCT.unpack_from(block)
+        name = block[BLOCK_STRUCT.size :].decode()
         if self._block is None or self._block.name != name:
             self.close()
             self._block = SharedMemory(name)
@@ -96,14 +95,14 @@ def _serve(connection: Connection, collector: Collector) -> None:
                 message = connection.recv_bytes()
             except (EOFError, OSError):
                 raise LearnerGoneError from None
-            if message[:1] == SNAPSHOT:
-                holder.take(message)
-                continue
             if message == PING:
                 _send(connection, READY)
                 continue
+            task, block = unpack_task(message)
+            if block:
+                holder.take(block)
             started = time.monotonic()
-            facts = collector.run(unpack_task(message))
+            facts = collector.run(task)
             header = FACTS_STRUCT.pack(FACTS, holder.held_at, time.monotonic() - started)
             _send(connection, header + facts.buffer)
 

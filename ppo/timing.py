@@ -59,11 +59,19 @@ class Timing:
 
     def summary(self) -> dict[str, dict[str, float] | float]:
         """What ``timing.json`` holds; medians are over the training steps since the program started."""
+        medians = self.medians()
         phases: dict[str, dict[str, float] | float] = {
-            phase: {"total": self.totals[phase], "median_per_step": statistics.median(self._steps[phase] or [0.0])}
-            for phase in PHASES
+            phase: {"total": self.totals[phase], "median_per_step": medians[phase]} for phase in PHASES
         }
         return phases | {"loop": self.loop}
+
+    def medians(self) -> dict[str, float]:
+        """Median seconds a training step, of each phase."""
+        return {phase: statistics.median(self._steps[phase] or [0.0]) for phase in PHASES}
+
+    def forget(self) -> None:
+        """Leaves the training steps so far out of the medians."""
+        self._steps = {phase: [] for phase in PHASES}
 
     def split(self) -> str:
         """The split of the time between collect, train and broadcast, in words."""

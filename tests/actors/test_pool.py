@@ -190,12 +190,12 @@ def with_environment(a_job, drivers, timeout=30.0):
 
     from actors import processes
 
-    original = processes._context
-    processes._context = lambda preload: multiprocessing.get_context("spawn")
+    original = processes.driver_context
+    processes.driver_context = lambda preload: multiprocessing.get_context("spawn")
     try:
         return ProcessPool(a_job, drivers, timeout)
     finally:
-        processes._context = original
+        processes.driver_context = original
 
 
 def shares_dealt(pool, step):
@@ -209,7 +209,7 @@ def test_quick_slots_are_dealt_to_few_drivers_and_slow_ones_one_at_a_time():
         for step in range(1, 8):
             dealt = shares_dealt(pool, step)
         assert len(dealt) < 6
-    with make_pool(job(episodes=12, evaluation_cost_ms=2), 3, "process", 30) as pool:
+    with make_pool(job(episodes=12, evaluation_cost_ms=5), 3, "process", 30) as pool:
         assert shares_dealt(pool, 0) == [4] * 3
         assert shares_dealt(pool, 1) == [1] * 12
 

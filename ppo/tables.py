@@ -1,0 +1,65 @@
+"""Tables of measurements: rows in a CSV that a later call goes on with, shown as Markdown."""
+
+import csv
+import pathlib
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+
+import psutil
+
+Cells = dict[str, str]
+
+
+class Table:
+    """Rows with the same columns, the first of which names a row; appended to a CSV as they are measured.
+
+    Args:
+        path: the CSV; what it holds already is not measured again.
+        columns: names, the key first.
+    """
+
+    def __init__(self, path: pathlib.Path, columns: Iterable[str]):
+        self.path, self.columns = path, list(columns)
+        self.rows: list[Cells] = []
+        if path.is_file():
+            with path.open(newline="", encoding="utf-8") as file:
+                self.rows = list(csv.DictReader(file))
+
+    def has(self, key: str) -> bool:
+        """Whether the row is there."""
+        return any(row[self.columns[0]] == key for row in self.rows)
+
+    def add(self, *cells: object) -> None:
+        """Adds a row."""
+        row = {name: str(cell) for name, cell in zip(self.columns, cells, strict=True)}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, self.columns)
+            if not self.rows:
+                writer.writeheader()
+            writer.writerow(row)
+        self.rows.append(row)
+
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [
+            self.columns,
+            ["---"] * len(self.columns),
+            *([row[name] for name in self.columns] for row in self.rows),
+        ]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def machine() -> str:
+    """What it was measured on, and with which versions, in a sentence."""
+    packages = []
+    for name in ("torch", "numpy", "gymnasium", "stable-baselines3"):
+        try:
+            packages.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    cores = (
+        len(psutil.Process().cpu_affinity() or [0]) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count()
+    )
+    return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, {', '.join(packages)}."
