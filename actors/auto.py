@@ -107,7 +107,7 @@ class AutoPool(Pool):
         """Measures what a task costs on a first driver, decides, and changes over."""
         first = ProcessPool(self.job, 1, self._timeout)
         try:
-            task = ROLLOUT_SECONDS + min(first.ping() for _ in range(MESSAGE_ROUNDS))
+            task = ROLLOUT_SECONDS + min(first.broadcast(self._round[1]) for _ in range(MESSAGE_ROUNDS))
         finally:
             first.close()
         self._costs = Costs(costs.slot, costs.cpu, task, costs.cores)

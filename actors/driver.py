@@ -3,7 +3,7 @@
 Messages are bytes, the first of which says what they are; nothing in them is unpickled.
 
     learner -> driver   T task [block]    slots to run; before them, a new policy in this block of shared memory
-                        P                 are you there?
+                        P block           a new policy alone
     driver -> learner   R                 ready for the first snapshot, or the answer to P
                         F times, facts    the facts of the task, when the snapshot was held, and how long the task took
                         E text            the traceback of an exception; the driver then ends
@@ -23,7 +23,7 @@ from actors.profiling import profiled
 from actors.rollout import Collector, Job, Kind, Task
 from actors.snapshot import Snapshot
 
-READY, TASK, FACTS, ERROR, PING = b"R", b"T", b"F", b"E", b"P"
+READY, TASK, FACTS, ERROR, POLICY = b"R", b"T", b"F", b"E", b"P"
 BLOCK_STRUCT = struct.Struct("<Q")
 TASK_STRUCT = struct.Struct("<cBQII")
 FACTS_STRUCT = struct.Struct("<c7xdd")  # 24 bytes, so that the facts behind it are aligned
@@ -95,7 +95,8 @@ def _serve(connection: Connection, collector: Collector) -> None:
                 message = connection.recv_bytes()
             except (EOFError, OSError):
                 raise LearnerGoneError from None
-            if message == PING:
+            if message[:1] == POLICY:
+                holder.take(message[1:])
                 _send(connection, READY)
                 continue
             task, block = unpack_task(message)

@@ -16,6 +16,7 @@ in the middle of a message is found by the sockets' own time-outs.
 """
 
 import dataclasses
+import statistics
 import time
 from collections import Counter, deque
 
@@ -28,7 +29,8 @@ from actors.trajectory import Layout, Trajectory
 
 MAX_FAILURES = 5
 """So often a slot may lose its driver, or a start fail in a row, before the run gives up."""
-WORTH_A_TASK_SECONDS = 1e-2  # work that takes so long is worth a task of its own
+WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
+EVEN = 0.1  # standard deviation of the cost of a slot over its mean, below which shares are as good
 TASK_SECONDS = 5e-4  # what a task costs: two messages, and waking a process twice
 STARTS = -1  # counted beside the slots
 CLOSE_SECONDS = 2.0
@@ -56,7 +58,8 @@ class ProcessPool(Pool):
         self._parts: list[Trajectory] = []
         self._drivers: list[Driver] = []
         self._board, self._watch = Board(), Watch()
-        self._slot_seconds: dict[Kind, float] = {}
+        self._costs: dict[Kind, tuple[float, float]] = {}  # of a slot: mean and spread of its seconds, last time
+        self._seconds: list[float] = []
         try:
             for index in range(drivers):
                 self._drivers.append(Driver(self._context, job, index, timeout))
@@ -76,37 +79,41 @@ class ProcessPool(Pool):
         self._kind, self._slots = kind, self.job.slots(kind)
         self._tasks.extend(self.shares(step, kind, self._parts_of(kind)))
         self._failures.clear()
-        self._parts, self._seconds = [], 0.0
+        self._parts, self._seconds = [], []
         self._deal()
         self._first = {driver.task for driver in self._drivers}
 
     def _parts_of(self, kind: Kind) -> int:
         """Into how many tasks to deal the slots, by what slots have cost so far. Changes no result.
 
-        Slow slots are dealt one at a time, or few, to whoever is free, so that nobody waits for the unlucky one.
         Quick ones are dealt in shares, to as many drivers as their messages are worth: with m seconds a task and c a
-        slot, m k + E c / k is least at k = sqrt(E c / m), and every driver more would make the step slower.
+        slot, m k + E c / k is least at k = sqrt(E c / m), and every driver more would make the step slower. Slow ones
+        of uneven cost are dealt one at a time, or few, to whoever is free, so that nobody waits for the unlucky one.
         """
-        cost, slots = self._slot_seconds.get(kind), self.job.slots(kind)
-        if cost is None or self.drivers == 1:
+        slots = self.job.slots(kind)
+        if kind not in self._costs:
             return self.drivers
-        shares = min(self.drivers, round((slots * cost / TASK_SECONDS) ** 0.5))
-        return max(1, shares, min(slots, round(slots * cost / WORTH_A_TASK_SECONDS)))
+        cost, spread = self._costs[kind]
+        shares = max(1, min(self.drivers, round((slots * cost / TASK_SECONDS) ** 0.5)))
+        if self.drivers == 1 or spread < EVEN:
+            return shares
+        return max(shares, min(slots, round(slots * cost / WORTH_A_TASK_SECONDS)))
 
     def result(self) -> Round:
         while sum(map(len, self._parts)) < self._slots:
             self._handle_events()
             self._deal()
-        cost = self._seconds / self._slots
-        self._slot_seconds[self._kind] = 0.5 * (self._slot_seconds.get(self._kind, cost) + cost)
+        self._costs[self._kind] = statistics.mean(self._seconds), _spread(self._seconds)
         return Round(self._parts, self._held - self._started, time.monotonic() - self._held)
 
-    def ping(self) -> float:
-        """Seconds that a message to an idle driver and its answer take."""
-        started, driver = time.monotonic(), self._drivers[0]
-        driver.ready = False
-        driver.connection.send_bytes(protocol.PING)
-        while not self._drivers[0].ready:
+    def broadcast(self, snapshot: Snapshot) -> float:
+        """Sends a snapshot alone; seconds until every driver, idle before, holds a usable policy."""
+        started = time.monotonic()
+        block = self._board.write(snapshot.to_bytes())
+        for driver in self._drivers:
+            driver.ready, driver.version = False, snapshot.version
+            driver.connection.send_bytes(protocol.POLICY + block)
+        while not all(driver.ready for driver in self._drivers):
             self._handle_events()
         return time.monotonic() - started
 
@@ -156,7 +163,7 @@ class ProcessPool(Pool):
         task, driver.task = driver.task, None
         assert task is not None, "facts come only in answer to a task"
         _, held_at, seconds = protocol.FACTS_STRUCT.unpack_from(message)
-        self._seconds += seconds
+        self._seconds.append(seconds / (task.stop - task.start))
         facts = memoryview(message)[protocol.FACTS_STRUCT.size :]
         self._parts.append(Trajectory.over(self._layouts[task.kind], task.stop - task.start, facts))
         if task in self._first:  # one that was dealt later waited for its driver, which is no broadcast
@@ -184,3 +191,8 @@ class ProcessPool(Pool):
         self.restarts += 1
         self._drivers[driver.index] = Driver(self._context, self.job, driver.index, self._timeout)
         self._watch.add(self._drivers[driver.index])
+
+
+def _spread(values: list[float]) -> float:
+    """Standard deviation over mean."""
+    return statistics.pstdev(values) / statistics.mean(values)

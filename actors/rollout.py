@@ -117,26 +117,32 @@ class Collector:
         """Rolls out the slots of ``task`` with the current policy and returns their facts."""
         assert self.policy is not None, "a snapshot comes before the first task"
         env = self._batch(task.stop - task.start)
+        # The reset comes before all that can wait: while it waits for an evaluation, the next driver has the core.
+        obs, infos = self._reset(env, task)
         facts = Trajectory.empty(self.layout(task.kind), task.stop - task.start)
         facts.slots[:] = np.arange(task.start, task.stop)
         facts.versions[:] = self.policy.snapshot.version
         facts.drivers[:] = self.driver
-        self._roll(env, task, facts)
+        _record_objective(facts, 0, infos)
+        self._roll(env, task, obs, facts)
         facts.truncations[:, -1] |= ~facts.terminations[:, -1]  # cut by the slot's end: bootstrapped
         if hasattr(env, "evaluations"):
             facts.evaluations[:] = env.evaluations
         return facts
 
-    def _roll(self, env: VectorEnv, task: Task, facts: Trajectory) -> None:
+    def _reset(self, env: VectorEnv, task: Task) -> tuple[np.ndarray, dict]:
+        """The first reset of all rows."""
+        starts = self._starts(task)
+        # Given starts leave nothing random in a tuning problem, and seeds take time to make.
+        by_seed = starts is None or self._objective is None
+        seeds: Any = self._seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
+        return env.reset(seed=seeds, options=starts)
+
+    def _roll(self, env: VectorEnv, task: Task, obs: np.ndarray, facts: Trajectory) -> None:
+        """Steps the environment from ``obs`` on, and writes down what happens."""
         assert self.policy is not None
         noise = self._noise(task) if task.kind == Kind.COLLECT else None
         episode = np.zeros(len(facts), int)
-        reset: Any = env.reset  # a list of seeds is a convention of vector environments that its type leaves out
-        starts = self._starts(task)
-        # Given starts leave nothing random in a tuning problem, and seeds take time to make.
-        seeds = self._seeds(task, episode) if starts is None or self._objective is None else None
-        obs, infos = reset(seed=seeds, options=starts)
-        _record_objective(facts, 0, infos)
         for t in range(facts.rewards.shape[1]):
             facts.obs[:, t] = obs
             if noise is None:
@@ -153,7 +159,8 @@ class Collector:
             if task.kind == Kind.EVALUATE and episode.all():
                 break  # the first episode of each slot is all that counts
             if ended.any() and t + 1 < facts.rewards.shape[1]:
-                obs, _ = reset(seed=self._seeds(task, episode), options={"reset_mask": ended})
+                seeds: Any = self._seeds(task, episode)  # a list, which vector environments take and their type omits
+                obs, _ = env.reset(seed=seeds, options={"reset_mask": ended})
 
     def _batch(self, rows: int) -> VectorEnv:
         """The environment for so many rows, built once for each number that comes up."""

@@ -1,9 +1,11 @@
 """The snapshot: everything an action depends on, and nothing else. The one thing that is broadcast.
 
-Bytes: magic, length of the JSON header, version, the header (network, std floor, number of parameters), then float64
-arrays: theta, and the observation normaliser's mean and variance. Reading them executes nothing.
+Bytes: magic, length of the JSON header, version, std floor, the header (the network, and whether there is a
+normaliser), then float64 arrays: theta, and the observation normaliser's mean and variance. Reading them executes
+nothing.
 """
 
+import functools
 import hashlib
 import itertools
 import json
@@ -13,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-PREFIX = struct.Struct("<4sIQ")
+PREFIX = struct.Struct("<4sIQd")
 MAGIC = b"TLS1"
 
 
@@ -35,14 +37,14 @@ class NetworkSpec:
     head: Literal["gaussian", "categorical", "value"]
     action_dim: int
 
-    @property
+    @functools.cached_property
     def layers(self) -> list[tuple[int, int]]:
         """(inputs, outputs) of each linear layer, in order."""
         outputs = 2 * self.action_dim if self.head == "gaussian" else self.action_dim
         sizes = [self.obs_dim, *self.hidden_sizes, outputs]
         return list(itertools.pairwise(sizes))
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """Number of parameters."""
         return sum(inputs * outputs + outputs for inputs, outputs in self.layers)
@@ -83,31 +85,37 @@ class Snapshot:
         arrays = [self.theta]
         if self.obs_mean is not None and self.obs_var is not None:
             arrays += [self.obs_mean, self.obs_var]
-        header = json.dumps(
-            {"spec": asdict(self.spec), "std_floor": self.std_floor, "normalised": len(arrays) > 1}, sort_keys=True
-        ).encode()
+        header = json.dumps({"spec": asdict(self.spec), "normalised": len(arrays) > 1}, sort_keys=True).encode()
         body = b"".join(np.ascontiguousarray(array, "<f8").tobytes() for array in arrays)
         header += b" " * (-len(header) % 8)  # so that the arrays are aligned
-        return PREFIX.pack(MAGIC, len(header), self.version) + header + body
+        return PREFIX.pack(MAGIC, len(header), self.version, self.std_floor) + header + body
 
     @classmethod
     def from_bytes(cls, message: bytes | memoryview) -> "Snapshot":
         """Rebuilds a snapshot; its arrays are read-only views of the message."""
         if len(message) < PREFIX.size:
             raise ValueError(f"a snapshot of {len(message)} bytes is cut short")
-        magic, length, version = PREFIX.unpack_from(message)
+        magic, length, version, std_floor = PREFIX.unpack_from(message)
         if magic != MAGIC:
             raise ValueError(f"not a snapshot: it starts with {magic!r}")
-        header = json.loads(bytes(message[PREFIX.size : PREFIX.size + length]))
-        spec = NetworkSpec(**{**header["spec"], "hidden_sizes": tuple(header["spec"]["hidden_sizes"])})
+        spec, normalised = _parse_header(bytes(message[PREFIX.size : PREFIX.size + length]))
         values = np.frombuffer(message, "<f8", offset=PREFIX.size + length)
-        extra = 2 * spec.obs_dim if header["normalised"] else 0
+        extra = 2 * spec.obs_dim if normalised else 0
         if len(values) != spec.size + extra:
             raise ValueError(f"a snapshot with {len(values)} values where its header says {spec.size + extra}")
-        theta, mean, var = np.split(values, [spec.size, spec.size + extra // 2])
-        return cls(version, spec, theta, header["std_floor"], *((mean, var) if extra else ()))
+        middle = spec.size + extra // 2
+        moments = (values[spec.size : middle], values[middle:]) if normalised else (None, None)
+        return cls(version, spec, values[: spec.size], std_floor, *moments)
 
     @property
     def sha256(self) -> str:
         """Digest of the snapshot's bytes: equal digests, equal policies."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+@functools.lru_cache
+def _parse_header(header: bytes) -> tuple[NetworkSpec, bool]:
+    """The network, and whether there is a normaliser; the same bytes at every step of a run."""
+    content = json.loads(header)
+    sizes = tuple(content["spec"].pop("hidden_sizes"))
+    return NetworkSpec(**content["spec"], hidden_sizes=sizes), content["normalised"]

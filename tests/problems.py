@@ -43,6 +43,14 @@ class Failing(Quadratic):
         return super().__call__(x, c)
 
 
+class Uneven(Quadratic):
+    """Takes from nothing to 60 ms a row, as its condition says."""
+
+    def __call__(self, x, c):
+        time.sleep(0.03 * float(np.sum(c + 1)))
+        return super().__call__(x, c)
+
+
 class Unplugged(Quadratic):
     """Fails as an instrument on a socket would."""
 

@@ -198,18 +198,27 @@ def with_environment(a_job, drivers, timeout=30.0):
         processes.driver_context = original
 
 
+def test_a_snapshot_alone_reaches_every_driver_and_is_not_sent_again(expected):
+    with make_pool(job(), 3, "process", 30) as pool:
+        assert 0 < pool.broadcast(snapshot(0)) < 10
+        assert [driver.version for driver in pool._drivers] == [0, 0, 0]
+        assert same(run(pool, 0)[0], expected[0])
+
+
 def shares_dealt(pool, step):
     pool.submit(step, snapshot(step), Kind.COLLECT)
     return sorted(len(part) for part in pool.result().parts)
 
 
-def test_quick_slots_are_dealt_to_few_drivers_and_slow_ones_one_at_a_time():
+def test_quick_slots_are_dealt_to_few_drivers_and_slow_uneven_ones_one_at_a_time():
     with make_pool(job(episodes=12), 6, "process", 30) as pool:
         assert shares_dealt(pool, 0) == [2] * 6  # nothing is known yet
         for step in range(1, 8):
             dealt = shares_dealt(pool, step)
         assert len(dealt) < 6
     with make_pool(job(episodes=12, evaluation_cost_ms=5), 3, "process", 30) as pool:
+        assert [shares_dealt(pool, step) for step in range(3)] == [[4] * 3] * 3  # slow, but evenly so
+    with make_pool(job("tests.problems:Uneven", episodes=12), 3, "process", 30) as pool:
         assert shares_dealt(pool, 0) == [4] * 3
         assert shares_dealt(pool, 1) == [1] * 12
 
