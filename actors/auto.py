@@ -13,7 +13,7 @@ from actors.trajectory import Layout
 QUICK_ROUNDS = 5  # so many training steps are measured in this process, of which the first is thrown away
 SLOW_SECONDS = 0.1  # unless one takes so long that a single one tells enough
 MESSAGE_ROUNDS = 6
-ROLLOUT_SECONDS = 2e-4  # of a core, for what a rollout does beside its slots
+ROLLOUT_SECONDS = 8e-4  # of a core, for what a rollout does beside its slots in a process that slept
 MAX_DRIVERS = 64
 WORTH = 0.95  # more drivers must save at least 5 %
 
@@ -99,7 +99,7 @@ class AutoPool(Pool):
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
         costs = Costs(wall / slots, cpu / slots, 0.0, cores)
         self._costs = costs
-        drivers = costs.best(slots) if wall > 10 * ROLLOUT_SECONDS else 0
+        drivers = costs.best(slots) if wall > 2 * ROLLOUT_SECONDS else 0
         self.drivers = self._with_messages(costs, slots) if drivers else 0
         self.choice = f"{self.drivers or 'no'} drivers, since {self._costs}"
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import psutil
-import tyro
 from tqdm import tqdm
 
 from actors.auto import AutoPool
 from actors.processes import ProcessPool
 from actors.rollout import Collector, Kind, Task
+from env.errors import UsageError, nearest
 from env.make import Problem
-from ppo.cli import run_main
+from ppo.cli import parse_as, run_main
 from ppo.measure import (
     STANDARD,
     RecordedAckley,
@@ -233,14 +233,16 @@ FIGURES: dict[str, Callable[[], Cells]] = {
 
 def main(argv: list[str]) -> None:
     """Runs the command: each figure in a process of its own, so that none finds what another left warm."""
-    arguments = tyro.cli(Arguments, prog="python -m ppo.bench", args=argv)
+    arguments = parse_as(Arguments, "python -m ppo.bench", argv)
+    if arguments.figure is not None and arguments.figure not in FIGURES:
+        raise UsageError(f"--figure {arguments.figure}: unknown{nearest(arguments.figure, FIGURES)}")
     table = Table(arguments.out / "bench.csv", COLUMNS)
     if arguments.figure is not None:
         table.add(arguments.figure, *FIGURES[arguments.figure]())
         return
     for name in tqdm(FIGURES, unit="figure"):
         if not table.has(name):
-            command = [sys.executable, "-m", "ppo.bench", "--out", str(arguments.out), "--figure", name]
+            command = [sys.executable, "-m", "ppo.bench", "--out", str(arguments.out), f"--figure={name}"]
             if (code := subprocess.run(command).returncode) != 0:
                 sys.exit(code)
             table = Table(table.path, COLUMNS)

@@ -9,12 +9,14 @@ import io
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 import tyro
 
 from env.errors import UsageError, nearest
 from ppo.config import Config, flag, read_config
 
+T = TypeVar("T")
 WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "pictures", "track", "profile", "resume")
 """What may be said together with --resume: where it runs, not what it computes."""
 
@@ -54,21 +56,31 @@ def parse(argv: Sequence[str]) -> Arguments:
     path = _value_of("--config", argv)
     if path is not None:
         default = Arguments(**dataclasses.asdict(read_config(path)))
+    arguments = parse_as(Arguments, "python -m ppo.train", argv, default)
+    if arguments.resume is not None:
+        _check_alone(argv)
+    return arguments
+
+
+def parse_as(kind: type[T], prog: str, argv: Sequence[str], default: T | None = None) -> T:
+    """Parses a command line into a dataclass, its fields the flags.
+
+    Raises:
+        UsageError: a flag or value that is not understood, in one line.
+        SystemExit: after ``--help``.
+    """
     complaint = io.StringIO()
+    options = {} if default is None else {"default": default}
     try:
         with contextlib.redirect_stderr(complaint):
-            arguments, unknown = tyro.cli(
-                Arguments, prog="python -m ppo.train", args=list(argv), default=default, return_unknown_args=True
-            )
+            arguments, unknown = tyro.cli(kind, prog=prog, args=list(argv), return_unknown_args=True, **options)  # type: ignore[call-overload]
     except SystemExit as end:
         if end.code in (0, None):
             raise
         raise UsageError(_one_line(complaint.getvalue())) from None
     if unknown:
-        flags = [flag(field.name) for field in dataclasses.fields(Arguments)]
+        flags = [flag(field.name) for field in dataclasses.fields(cast(Any, kind))]
         raise UsageError(f"unknown argument {unknown[0]}{nearest(unknown[0], flags)}; --help lists the flags")
-    if arguments.resume is not None:
-        _check_alone(argv)
     return arguments
 
 

@@ -8,7 +8,9 @@ from typing import Literal
 import tyro
 from tqdm import tqdm
 
-from ppo.cli import run_main
+from env.errors import UsageError
+from ppo.cli import parse_as, run_main
+from ppo.pictures import COLOURS, available
 from ppo.tables import Table, machine
 
 COSTS_MS = (0.0, 1.0, 20.0)
@@ -29,6 +31,8 @@ class Arguments:
 
 def scaling(out: pathlib.Path) -> None:
     """Fills in the table, and draws it."""
+    if not available():
+        raise UsageError("ppo.study: draws with matplotlib; pip install 'tuninglaw[plot]'")
     from ppo.measure import STANDARD, running, step_ms
 
     table = Table(out / "scaling.csv", COLUMNS)
@@ -58,8 +62,6 @@ def draw(path: pathlib.Path, table: Table) -> None:
     """Time split and rho* over the number of drivers, one column for each cost."""
     from matplotlib.figure import Figure
 
-    from ppo.pictures import COLOURS
-
     figure = Figure(figsize=(12, 6), layout="constrained")
     axes = figure.subplots(2, len(COSTS_MS))
     for column, cost in enumerate(COSTS_MS):
@@ -78,14 +80,14 @@ def draw(path: pathlib.Path, table: Table) -> None:
         axes[1, column].plot(k, [float(row["rho*"]) for row in with_drivers], "o-", color="#4477aa", label="rho*")
         axes[1, column].set(xscale="log", yscale="log", xlabel="drivers", xticks=k, xticklabels=k)
         axes[1, column].minorticks_off()
-    axes[0, 0].legend()
+    axes[0, -1].legend()
     axes[1, 0].legend()
     figure.savefig(path, dpi=110)
 
 
 def main(argv: list[str]) -> None:
     """Runs the command."""
-    arguments = tyro.cli(Arguments, prog="python -m ppo.study", args=argv)
+    arguments = parse_as(Arguments, "python -m ppo.study", argv)
     scaling(arguments.out)
 
 
