@@ -4,10 +4,11 @@ import os
 import time
 from dataclasses import dataclass
 
-from actors.pool import Pool, Round, ThreadPool
+from actors.pool import Pool, Round
 from actors.processes import ProcessPool
 from actors.rollout import Job, Kind
 from actors.snapshot import Snapshot
+from actors.threads import ThreadPool
 from actors.trajectory import Layout
 
 QUICK_ROUNDS = 5  # so many training steps are measured in this process, of which the first is thrown away

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from actors.pool import Pool, make_pool
+from actors.backends import make_pool
+from actors.pool import Pool
 from actors.rollout import Job, Kind
 from actors.snapshot import NetworkSpec, Snapshot
 from env.make import Problem

@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 from threadpoolctl import threadpool_limits
 
-from actors.pool import make_pool
+from actors.backends import make_pool
 from actors.profiling import profiled
 from actors.rollout import Collector, Kind
 from actors.trajectory import Trajectory, merge

@@ -8,7 +8,8 @@ import psutil
 import pytest
 
 from actors import NetworkSpec, Snapshot
-from actors.pool import DriverError, make_pool
+from actors.backends import make_pool
+from actors.pool import DriverError
 from actors.processes import ProcessPool
 from actors.rollout import Job, Kind
 from actors.trajectory import merge
