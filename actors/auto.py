@@ -1,8 +1,8 @@
 """How many drivers to use: measured during the first training steps, since no result depends on it."""
 
+import dataclasses
 import os
 import time
-from dataclasses import dataclass
 
 from actors.pool import Pool, Round
 from actors.processes import ProcessPool
@@ -19,7 +19,7 @@ MAX_DRIVERS = 64
 WORTH = 0.95  # more drivers must save at least 5 %
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Costs:
     """What was measured.
 
@@ -79,11 +79,11 @@ class AutoPool(Pool):
         return self._pool.layout(kind)
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._round = (step, snapshot, kind)
+        self._snapshot, self._kind = snapshot, kind
         self._pool.submit(step, snapshot, kind)
 
     def result(self) -> Round:
-        if self.choice or self._round[2] != Kind.COLLECT:
+        if self.choice or self._kind != Kind.COLLECT:
             return self._pool.result()
         wall, cpu = time.perf_counter(), time.process_time()
         done = self._pool.result()
@@ -99,25 +99,22 @@ class AutoPool(Pool):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
         costs = Costs(wall / slots, cpu / slots, 0.0, cores)
-        self._costs = costs
-        drivers = costs.best(slots) if wall > 2 * ROLLOUT_SECONDS else 0
-        self.drivers = self._with_messages(costs, slots) if drivers else 0
-        self.choice = f"{self.drivers or 'no'} drivers, since {self._costs}"
-
-    def _with_messages(self, costs: Costs, slots: int) -> int:
-        """Measures what a task costs on a first driver, decides, and changes over."""
-        first = ProcessPool(self.job, 1, self._timeout)
-        try:
-            task = ROLLOUT_SECONDS + min(first.broadcast(self._round[1]) for _ in range(MESSAGE_ROUNDS))
-        finally:
-            first.close()
-        self._costs = Costs(costs.slot, costs.cpu, task, costs.cores)
-        drivers = self._costs.best(slots)
-        if drivers:
-            pool = ProcessPool(self.job, drivers, self._timeout)
+        if wall > 2 * ROLLOUT_SECONDS and costs.best(slots):
+            costs = dataclasses.replace(costs, task=self._task_seconds())
+            self.drivers = costs.best(slots)
+        if self.drivers:
+            pool = ProcessPool(self.job, self.drivers, self._timeout)
             self._pool.close()
             self._pool = pool
-        return drivers
+        self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
+
+    def _task_seconds(self) -> float:
+        """What a task costs beside its slots, measured on a first driver."""
+        first = ProcessPool(self.job, 1, self._timeout)
+        try:
+            return ROLLOUT_SECONDS + min(first.broadcast(self._snapshot) for _ in range(MESSAGE_ROUNDS))
+        finally:
+            first.close()
 
     def close(self) -> None:
         self._pool.close()

@@ -6,6 +6,8 @@ the same bits whichever rows it is batched with. All of it in float64: at a std 
 log-probability by 1e-2.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from actors.snapshot import Snapshot
@@ -15,6 +17,13 @@ OBS_CLIP = 10.0
 OBS_EPSILON = 1e-8
 RAW_LOG_STD_MAX = 4.0
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+
+
+def _relu(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0, out=out)
+
+
+ACTIVATIONS: dict[str, Callable[..., np.ndarray]] = {"tanh": np.tanh, "relu": _relu}
 
 
 def normalise(obs: np.ndarray, mean: np.ndarray | None, var: np.ndarray | None) -> np.ndarray:
@@ -31,7 +40,7 @@ class Policy:
         self.snapshot = snapshot
         self.spec = snapshot.spec
         self._layers = self.spec.views(snapshot.theta)
-        self._activation = np.tanh if self.spec.activation == "tanh" else _relu
+        self._activation = ACTIVATIONS[self.spec.activation]
 
     def act(self, obs: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Samples actions.
@@ -106,10 +115,6 @@ class Policy:
         raw = np.minimum(np.ascontiguousarray(out[:, self.spec.action_dim :]), RAW_LOG_STD_MAX)
         log_std = 0.5 * np.log(self.snapshot.std_floor**2 + np.exp(2 * raw))
         return np.ascontiguousarray(out[:, : self.spec.action_dim]), log_std
-
-
-def _relu(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-    return np.maximum(x, 0, out=out)
 
 
 def _pad(rows: np.ndarray) -> np.ndarray:

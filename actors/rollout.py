@@ -98,7 +98,8 @@ class Collector:
         self.choices = int(actions.n) if isinstance(actions, spaces.Discrete) else 0
         self.action_dim = 1 if self.choices else int(np.prod(_shape(actions)))
         self._action_map = ActionMap(actions)
-        self._layouts = {kind: self._layout(kind) for kind in Kind}
+        tuning = self._objective is not None
+        self._layouts = {kind: Layout(job.length(kind), self.obs_dim, self.action_dim, tuning) for kind in Kind}
         self.sampler = _make_sampler(job, batch)
         self.policy: Policy | None = None
 
@@ -109,9 +110,6 @@ class Collector:
     def layout(self, kind: Kind) -> Layout:
         """Shapes of the facts of this kind."""
         return self._layouts[kind]
-
-    def _layout(self, kind: Kind) -> Layout:
-        return Layout(self.job.length(kind), self.obs_dim, self.action_dim, self._objective is not None)
 
     def run(self, task: Task) -> Trajectory:
         """Rolls out the slots of ``task`` with the current policy and returns their facts."""

@@ -41,7 +41,7 @@ class ThreadPool(Pool):
         try:
             parts = list(run(Collector.run, workers, tasks))
         except Exception as error:
-            raise DriverError(_describe(error)) from error
+            raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
         return Round(parts, held - started, time.monotonic() - held)
 
     def close(self) -> None:
@@ -50,7 +50,3 @@ class ThreadPool(Pool):
         for collector in self._collectors:
             collector.close()
         self._blas.restore_original_limits()
-
-
-def _describe(error: Exception) -> str:
-    return f"a driver failed: {type(error).__name__}: {error}"

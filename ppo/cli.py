@@ -17,8 +17,10 @@ from env.errors import UsageError, nearest
 from ppo.config import Config, flag, read_config
 
 T = TypeVar("T")
-WITH_RESUME = ("drivers", "backend", "driver_timeout", "quiet", "pictures", "track", "profile", "resume")
-"""What may be said together with --resume: where it runs, not what it computes."""
+WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout")
+WHAT_IS_SHOWN = ("quiet", "track", "pictures", "profile")
+WITH_RESUME = ("resume", *WHERE_IT_RUNS, *WHAT_IS_SHOWN)
+"""What may be said together with --resume: nothing that it computes with."""
 
 
 @dataclass(frozen=True)

@@ -59,10 +59,14 @@ class Learner:
         linear = 1 - self.progress if self.config.anneal_lr else 1.0
         return self.config.learning_rate * linear * (self.std_floor / (self.config.std_floor or 1.0) or 1.0)
 
+    @property
+    def _normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+        """Mean and variance of the observations, as the policy of this training step uses them."""
+        return (self.obs_moments.mean, self.obs_moments.var) if self.config.norm_obs else (None, None)
+
     def snapshot(self) -> Snapshot:
         """What the drivers need to act in this training step."""
-        mean, var = (self.obs_moments.mean, self.obs_moments.var) if self.config.norm_obs else (None, None)
-        return Snapshot(self.step, self.agent.policy, self.agent.theta.copy(), self.std_floor, mean, var)
+        return Snapshot(self.step, self.agent.policy, self.agent.theta.copy(), self.std_floor, *self._normaliser)
 
     def learn(self, facts: Trajectory) -> dict[str, float]:
         """Updates the state from the merged facts of the current step, and returns scalars to log."""
@@ -75,21 +79,21 @@ class Learner:
         scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor)
         scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
         if self.config.norm_obs:
-            self.obs_moments.update(facts.obs.reshape(-1, facts.obs.shape[-1]))
+            self.obs_moments.update(_rows(facts.obs))
         self.step += 1
         self.env_steps += facts.rewards.size
         self.evaluations += int(facts.evaluations.sum())
         return scalars
 
     def _batch(self, facts: Trajectory) -> Batch:
-        config, snapshot = self.config, self.snapshot()
+        config = self.config
         assert config.gamma is not None
-        obs = normalise(_rows(facts.obs), snapshot.obs_mean, snapshot.obs_var)
+        obs = normalise(_rows(facts.obs), *self._normaliser)
         ends = facts.terminations | facts.truncations
         values = self.agent.values(obs).reshape(facts.rewards.shape)
         final_values = np.empty_like(values)
         final_values[:, :-1] = values[:, 1:]  # within an episode, a step leads to what the next one sees
-        ended = normalise(facts.final_obs[ends], snapshot.obs_mean, snapshot.obs_var)
+        ended = normalise(facts.final_obs[ends], *self._normaliser)
         final_values[ends] = self.agent.values(ended)
         rewards = self._scaled(raw_rewards(facts, config), ends)
         gae_lambda = config.gae_lambda if config.algo == "ppo" else 1.0

@@ -14,11 +14,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from ppo.cli import given_flags, parse, run_main
+from ppo.cli import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.config import Config
 from ppo.run_dir import RunDir, check_free, default_path
-
-WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout")
 
 
 def train(
@@ -94,7 +92,7 @@ def _interruptible() -> Iterator[threading.Event]:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse(argv)
-    shown = {name: getattr(arguments, name) for name in ("quiet", "track", "pictures", "profile")}
+    shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
     if arguments.resume is None:
         train(arguments.to_config(), arguments.run_dir, **shown)
         return

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import DTypeLike
 
-from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX
+from actors.policy import ACTIVATIONS, LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
 from ppo.config import Config
 from ppo.gradients import Batch, ratio_statistics
@@ -49,7 +49,8 @@ class Buffers:
         policy: the policy's hidden activations, float64, ``[n, width]`` each.
         both: those of policy and value network, ``[2, n, width]`` each.
         slopes: of the loss at them.
-        obs: observations for both, ``[2, n, obs_dim]``, and ``ones`` to sum rows with, ``[1, n]``.
+        obs: observations, ``[n, obs_dim]``.
+        ones: to sum rows with, ``[1, n]``.
     """
 
     def __init__(self, n: int, spec: NetworkSpec, dtype: DTypeLike):
@@ -83,6 +84,7 @@ class WrittenGradients:
         self._gradient = np.zeros(len(parameters), dtype)
         self._slopes = Views.of(self._gradient, policy, value)
         self._buffers: dict[int, Buffers] = {}
+        self._activation = ACTIVATIONS[policy.activation]
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """V of normalised observations, ``[n]``, float64."""
@@ -112,9 +114,6 @@ class WrittenGradients:
             self._buffers[n] = Buffers(n, self.policy, self._dtype)
         return self._buffers[n]
 
-    def _activate(self, x: np.ndarray) -> np.ndarray:
-        return np.tanh(x, out=x) if self.policy.activation == "tanh" else np.maximum(x, 0, out=x)
-
     def _policy_forward(self, obs: np.ndarray, buffers: Buffers) -> np.ndarray:
         """The policy's outputs, ``[n, outputs]``, float64."""
         *hidden, (weight, bias) = self._policy_layers
@@ -122,7 +121,7 @@ class WrittenGradients:
         for (w, b), h, both in zip(hidden, buffers.policy, buffers.both, strict=True):
             np.matmul(x, w, out=h)
             h += b
-            x = self._activate(h)
+            x = self._activation(h, out=h)
             both[0] = h
         return x @ weight + bias
 
@@ -133,7 +132,7 @@ class WrittenGradients:
             h = both[1]
             np.matmul(x, w[1], out=h)
             h += b[1]
-            x = self._activate(h)
+            x = self._activation(h, out=h)
         weight, bias = self._layers.heads[1]
         return (x @ weight + bias)[:, 0]
 
