@@ -49,6 +49,7 @@ class Job:
         episodes: slots of a training step, E.
         time_steps: length of a slot, T.
         eval_starts: states at which a law is evaluated, ``[m, dims]``; None outside tuning.
+        evaluate_starts: whether f of the starts is among the facts; it costs an evaluation a slot.
         eval_episodes: evaluation episodes where there are no such states.
         eval_time_steps: their length at the most.
         profile: directory that driver processes write their profiles to; None for no profiles.
@@ -61,6 +62,7 @@ class Job:
     episodes: int
     time_steps: int
     eval_starts: np.ndarray | None = None
+    evaluate_starts: bool = True
     eval_episodes: int = 0
     eval_time_steps: int = 1
     profile: str | None = None
@@ -193,7 +195,7 @@ class Collector:
                 f"{type(self.sampler).__name__}.sample returned {starts.shape} for rows {task.start} to "
                 f"{task.stop - 1} of {self.job.episodes} starts in {self.sampler.dims} dimensions"
             )
-        return {"starts": starts}
+        return {"starts": starts, "evaluate_starts": self.job.evaluate_starts}
 
     def close(self) -> None:
         """Closes the environments."""

@@ -1,4 +1,4 @@
-"""Generalised advantage estimation over rectangular slots."""
+"""Advantages over rectangular slots: generalised estimation, or differences within a slot."""
 
 import numpy as np
 
@@ -38,3 +38,33 @@ def gae(
         following = delta[:, t] + carried[:, t] * following
         advantages[:, t] = following
     return advantages
+
+
+def slot_differences(objectives: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Advantages of a tuning problem: by how much an outcome beats the others of its slot, on a logarithmic scale.
+
+    A slot's time steps share their conditions, so each outcome is judged by its like, and no value network is needed
+    (a leave-one-out baseline: Kool et al. 2019; Ahmadian et al. 2024, arXiv 2402.14740). While a value network's error
+    outgrows what the policy still tries, once its std is small, a difference stays as sharp as it was. It is measured
+    in medians of the batch's, so that f may be scaled and displaced at will, and its logarithm keeps a few steep
+    conditions from drowning the rest. Between equal outcomes the action that lies less outside the bounds is the
+    better one: all that are clipped to the same bound look alike to f, and a policy that went there would not return.
+
+    Args:
+        objectives: f of what each action led to, ``[E, T]``, T of at least 2.
+        actions: before they were clipped to [-1, 1], ``[E, T, knobs]``.
+
+    Returns:
+        ``[E, T]``.
+    """
+    difference = _others(objectives) - objectives
+    outside = np.maximum(np.abs(actions) - 1, 0).sum(axis=2)
+    ties = (difference == 0) * np.sign(_others(outside) - outside)
+    size = np.abs(difference)
+    scale = np.median(size[size > 0]) if size.any() else 1.0
+    return np.sign(difference) * np.log1p(size / scale) + ties
+
+
+def _others(values: np.ndarray) -> np.ndarray:
+    """Mean of the other values of the same slot, ``[E, T]``."""
+    return (values.sum(axis=1, keepdims=True) - values) / (values.shape[1] - 1)

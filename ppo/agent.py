@@ -18,24 +18,30 @@ LOGGED = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac")
 
 
 class Agent:
-    """Policy and value network in one flat vector, and Adam.
+    """Policy and value network in one flat vector, and Adam. There is none for the value where advantages are
+    differences within a slot.
 
     Args:
         policy: the policy's network.
         config: resolved.
 
     Attributes:
+        value: the value network, or None.
         parameters: the policy's, then the value's; float64, ``[policy.size + value.size]``.
         adam: its optimiser.
     """
 
     def __init__(self, policy: NetworkSpec, config: Config):
         self.policy = policy
-        self.value = NetworkSpec(policy.obs_dim, policy.hidden_sizes, policy.activation, "value", 1)
+        self.value: NetworkSpec | None = None
         self.config = config
         seed = int(generator(config.seed, 0, Stream.INIT).integers(2**62))
         rng = torch.Generator().manual_seed(seed)
-        parts = [initial_parameters(self.policy, rng, config.init_std), initial_parameters(self.value, rng)]
+        knobs = policy.action_dim if config.first_layer == "law" else None
+        parts = [initial_parameters(self.policy, rng, config.init_std, knobs)]
+        if config.advantages != "slot":
+            self.value = NetworkSpec(policy.obs_dim, policy.hidden_sizes, policy.activation, "value", 1)
+            parts.append(initial_parameters(self.value, rng))
         parameters = torch.cat(parts)
         self.parameters = parameters.numpy()  # the same memory
         written = config.gradients == "written"
@@ -83,7 +89,9 @@ class Agent:
                 break
         if not np.isfinite(self.parameters).all():
             raise FloatingPointError(f"training step {step}: the parameters are no longer finite")
-        losses = {f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in LOGGED}
+        losses = {
+            f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in LOGGED if name in stats[0]
+        }
         return losses | {"losses/initial_logratio": initial_logratio}
 
     def _prepared(self, minibatch: Batch) -> Batch:

@@ -70,6 +70,9 @@ class Config:
     """Widths of the hidden layers, of policy and value network alike."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Between the layers."""
+    first_layer: Literal["law", "orthogonal"] | None = None
+    """How it starts: spread over the conditions and blind to the knobs, or orthogonal (tuning: law; control:
+    orthogonal)."""
     init_std: float = 1.0
     """Initial std of a continuous policy."""
     std_floor: float | None = None
@@ -81,7 +84,11 @@ class Config:
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
-    """Discount (tuning: 0, since actions are absolute; control: 0.99)."""
+    """Discount (tuning with gae: 0, since actions are absolute; control: 0.99)."""
+    advantages: Literal["slot", "gae"] | None = None
+    """How good an action was: slot compares f after it with f after the other time steps of its slot, and needs neither
+    rewards nor a value network; gae estimates it from them (tuning: slot, unless --reward, --transform, --gamma,
+    --algo reinforce or a single time step asks for gae; control: gae)."""
     gae_lambda: float = 0.95
     """Lambda of generalised advantage estimation; REINFORCE uses 1."""
     update_epochs: int | None = None
@@ -107,9 +114,9 @@ class Config:
     norm_reward: bool = True
     """Divide rewards by the running std of the discounted return."""
     reward: Literal["improvement", "objective"] | None = None
-    """Reward of a tuning problem: the thesis's f(s) - f(s'), or -f(s') (tuning: objective)."""
+    """Reward of a tuning problem: the thesis's f(s) - f(s'), or -f(s') (tuning with gae: objective)."""
     transform: Literal["none", "symlog"] | None = None
-    """Applied to f before the reward: none, or sign(f) log(1 + |f|) (tuning: symlog)."""
+    """Applied to f before the reward: none, or sign(f) log(1 + |f|) (tuning with gae: symlog)."""
     gradients: Literal["written", "autograd"] = "written"
     """Gradients written out by hand, or by torch's autograd, which is slower and easier to read."""
     warm_start: str | None = None
@@ -134,6 +141,11 @@ class Config:
         tuning = problem.family == "tuning"
         if tuning:
             defaults: dict[str, Any] = TUNING_DEFAULTS
+            length = self.time_steps or problem.slot_length()
+            if self.algo == "reinforce" or length == 1 or any(getattr(self, name) is not None for name in ESTIMATED):
+                defaults = defaults | {"advantages": "gae"}
+            if (self.advantages or defaults["advantages"]) == "gae":
+                defaults = defaults | ESTIMATED
         else:
             defaults = CONTROL_DEFAULTS
             for name in ("reward", "transform", "evaluation_cost_ms"):
@@ -171,6 +183,7 @@ class Config:
     def _check_combinations(self) -> None:
         assert self.num_minibatches is not None and self.time_steps is not None
         assert self.std_floor is not None and self.std_floor_final is not None
+        self._check_family()
         batch = self.episodes * self.time_steps
         if batch // self.num_minibatches < (2 if self.norm_adv else 1):
             raise UsageError(
@@ -189,6 +202,19 @@ class Config:
                 f"or both 0"
             )
 
+    def _check_family(self) -> None:
+        """What only a tuning problem takes, and what only one of the two kinds of advantages does."""
+        for what in ("--advantages slot", "--first-layer law"):
+            name, value = what[2:].replace("-", "_").split()
+            if getattr(self, name) == value and self.problem().family != "tuning":
+                raise UsageError(f"{what}: only a tuning problem takes it, and --env {self.env} is none")
+        if self.advantages == "slot":
+            if self.time_steps == 1:
+                raise UsageError("--advantages slot: compares the time steps of a slot, and --time-steps is 1")
+            for name in ESTIMATED:
+                if getattr(self, name) is not None:
+                    raise UsageError(f"{flag(name)} {getattr(self, name)}: only with --advantages gae")
+
     def to_json(self) -> str:
         """The text of ``config.json``."""
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
@@ -196,20 +222,23 @@ class Config:
 
 TUNING_DEFAULTS: dict[str, Any] = {
     "sampler": "random",
+    "first_layer": "law",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
     "learning_rate": 3e-3,
-    "gamma": 0.0,
+    "advantages": "slot",
     "num_minibatches": 1,
     "norm_obs": False,
-    "reward": "objective",
-    "transform": "symlog",
 }
+ESTIMATED: dict[str, Any] = {"gamma": 0.0, "reward": "objective", "transform": "symlog"}
+"""Of a tuning problem with ``--advantages gae``."""
 CONTROL_DEFAULTS: dict[str, Any] = {
     "sampler": "env",
+    "first_layer": "orthogonal",
     "std_floor": 0.0,
     "std_floor_final": 0.0,
     "learning_rate": 3e-4,
+    "advantages": "gae",
     "gamma": 0.99,
     "num_minibatches": 4,
     "norm_obs": True,

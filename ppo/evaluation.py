@@ -86,6 +86,7 @@ def make_job(config: Config, eval_starts: np.ndarray | None) -> Job:
         config.episodes,
         config.time_steps,
         eval_starts,
+        config.advantages != "slot" and config.reward != "objective",  # no other reward needs f of the starts
         config.eval_episodes,
         length,
     )

@@ -19,20 +19,21 @@ class Batch:
         actions: ``[n, action_dim]``.
         logprobs: under the policy that acted, ``[n]``.
         advantages: ``[n]``.
-        returns: targets of the value, ``[n]``.
-        values: estimates before the update, ``[n]``.
+        returns: targets of the value, ``[n]``; None where there is no value network.
+        values: estimates before the update, ``[n]``, or None.
     """
 
     obs: np.ndarray
     actions: np.ndarray
     logprobs: np.ndarray
     advantages: np.ndarray
-    returns: np.ndarray
-    values: np.ndarray
+    returns: np.ndarray | None = None
+    values: np.ndarray | None = None
 
     def rows(self, index: np.ndarray) -> "Batch":
         """The minibatch of these rows."""
-        return Batch(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
+        arrays = (getattr(self, name) for name in self.__dataclass_fields__)
+        return Batch(*(None if array is None else array[index] for array in arrays))
 
 
 def clipped_surrogate(logratio: torch.Tensor, advantages: torch.Tensor, clip_coef: float) -> torch.Tensor:
@@ -67,40 +68,43 @@ class AutogradGradients:
     """Values of a batch, and the gradient of the loss, by torch.
 
     Args:
-        policy, value: the networks; ``parameters`` holds the policy's and then the value's.
+        policy, value: the networks; ``parameters`` holds the policy's and then the value's, if there is one.
         parameters: ``[policy.size + value.size]``, float64.
         config: resolved.
     """
 
-    def __init__(self, policy: NetworkSpec, value: NetworkSpec, parameters: torch.Tensor, config: Config):
+    def __init__(self, policy: NetworkSpec, value: NetworkSpec | None, parameters: torch.Tensor, config: Config):
         self.policy, self.value, self.config = policy, value, config
         self._parameters = parameters.detach().requires_grad_()  # the same memory
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """V of normalised observations, ``[n]``."""
+        assert self.value is not None
         with torch.no_grad():
             return forward(self.value, self._parameters[self.policy.size :], torch.from_numpy(obs))[:, 0].numpy()
 
     def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[np.ndarray, dict[str, float]]:
         """Gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it."""
         config, split = self.config, self.policy.size
-        obs, actions, old_logprobs, advantages, returns, old_values = (
-            torch.from_numpy(getattr(batch, name)) for name in Batch.__dataclass_fields__
-        )
+        arrays = (batch.obs, batch.actions, batch.logprobs, batch.advantages)
+        obs, actions, old_logprobs, advantages = map(torch.from_numpy, arrays)
         logprobs, entropies = logprobs_and_entropy(self.policy, self._parameters[:split], std_floor, obs, actions)
-        values = forward(self.value, self._parameters[split:], obs)[:, 0]
         logratio = logprobs - old_logprobs
         if config.algo == "ppo":
             pg_loss = clipped_surrogate(logratio, advantages, config.clip_coef)
         else:
             pg_loss = reinforce_loss(logprobs, advantages)
-        v_loss = value_loss(values, old_values, returns, config.clip_coef if config.clip_vloss else None)
         entropy = entropies.mean()
-        loss = pg_loss + config.vf_coef * v_loss - config.ent_coef * entropy
+        loss, losses = pg_loss - config.ent_coef * entropy, {}
+        if self.value is not None and batch.returns is not None and batch.values is not None:
+            values = forward(self.value, self._parameters[split:], obs)[:, 0]
+            old_values, returns = torch.from_numpy(batch.values), torch.from_numpy(batch.returns)
+            v_loss = value_loss(values, old_values, returns, config.clip_coef if config.clip_vloss else None)
+            loss, losses = loss + config.vf_coef * v_loss, {"value_loss": v_loss.item()}
         (gradient,) = torch.autograd.grad(loss, self._parameters)
         if not log:
             return gradient.numpy(), {}
-        losses = {"policy_loss": pg_loss.item(), "value_loss": v_loss.item(), "entropy": entropy.item()}
+        losses |= {"policy_loss": pg_loss.item(), "entropy": entropy.item()}
         return gradient.numpy(), losses | ratio_statistics(logratio.detach().numpy(), config.clip_coef)
 
 

@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 
 from actors.policy import normalise
-from actors.rollout import Collector, Kind
+from actors.rollout import Collector
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
-from ppo.advantages import gae
+from ppo.advantages import gae, slot_differences
 from ppo.agent import Agent
 from ppo.config import Config
 from ppo.gradients import Batch
@@ -46,9 +46,10 @@ class Learner:
 
     @property
     def std_floor(self) -> float:
-        """Falls exponentially from its first to its final value."""
+        """Falls from its first to its final value, exponentially in the root of the progress: fast while there is
+        nothing to lose, slowly once it is small. At a tenth of the training it is a third of the way, in logarithms."""
         first, final = self.config.std_floor or 0.0, self.config.std_floor_final or 0.0
-        return first * (final / first) ** self.progress if first else 0.0
+        return first * (final / first) ** self.progress**0.5 if first else 0.0
 
     @property
     def learning_rate(self) -> float:
@@ -71,13 +72,14 @@ class Learner:
     def learn(self, facts: Trajectory) -> dict[str, float]:
         """Updates the state from the merged facts of the current step, and returns scalars to log."""
         scalars = {
-            "charts/episodic_return": float(facts.rewards.sum() / (facts.terminations | facts.truncations).sum()),
+            **collected(facts),
             "charts/learning_rate": self.learning_rate,
             "charts/std_floor": self.std_floor,
         }
         batch = self._batch(facts)
         scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor)
-        scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
+        if batch.values is not None and batch.returns is not None:
+            scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
         if self.config.norm_obs:
             self.obs_moments.update(_rows(facts.obs))
         self.step += 1
@@ -87,8 +89,11 @@ class Learner:
 
     def _batch(self, facts: Trajectory) -> Batch:
         config = self.config
-        assert config.gamma is not None
         obs = normalise(_rows(facts.obs), *self._normaliser)
+        if config.advantages == "slot":
+            advantages = slot_differences(facts.objectives[:, 1:], facts.actions)
+            return Batch(obs, *map(_rows, (facts.actions, facts.logprobs, advantages)))
+        assert config.gamma is not None
         ends = facts.terminations | facts.truncations
         values = self.agent.values(obs).reshape(facts.rewards.shape)
         final_values = np.empty_like(values)
@@ -156,10 +161,19 @@ def raw_rewards(facts: Trajectory, config: Config) -> np.ndarray:
     return -values[:, 1:] if config.reward == "objective" else values[:, :-1] - values[:, 1:]
 
 
-def check_finite(facts: Trajectory, kind: Kind) -> None:
-    """Raises FloatingPointError, naming the slot, where an environment gave a value that is not finite."""
-    # In an evaluation f of the start is left out, and so is the reward that would need it.
-    unasked = kind == Kind.EVALUATE and facts.objectives.size > 0
+def collected(facts: Trajectory) -> dict[str, float]:
+    """How good what was collected is: the mean of f, or outside tuning the mean return of an episode."""
+    if facts.objectives.size:
+        return {"charts/objective": float(facts.objectives[:, 1:].mean())}
+    return {"charts/episodic_return": float(facts.rewards.sum() / (facts.terminations | facts.truncations).sum())}
+
+
+def check_finite(facts: Trajectory, starts_evaluated: bool) -> None:
+    """Raises FloatingPointError, naming the slot, where an environment gave a value that is not finite.
+
+    Where f of the starts was left out, so was the reward that would need it.
+    """
+    unasked = not starts_evaluated and facts.objectives.size > 0
     for name, skipped in (("objectives", unasked), ("rewards", unasked), ("final_obs", 0)):
         bad = ~np.isfinite(getattr(facts, name)[:, int(skipped) :].reshape(len(facts), -1)).all(axis=1)
         if bad.any():

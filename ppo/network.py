@@ -11,12 +11,20 @@ from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
+BENDS_WITHIN = 2.0
 
 
-def initial_parameters(spec: NetworkSpec, rng: torch.Generator, init_std: float = 1.0) -> torch.Tensor:
+def initial_parameters(
+    spec: NetworkSpec, rng: torch.Generator, init_std: float = 1.0, knobs: int | None = None
+) -> torch.Tensor:
     """Orthogonal weights, zero biases, ``[spec.size]`` (gains as usual: sqrt(2), and 0.01 for a policy's last layer).
 
     A Gaussian policy's raw log std starts at ``log(init_std)`` in every state.
+
+    With ``knobs``, how many of the inputs are a tuning problem's knobs, the first layer is for a law instead. Its units
+    do not see the knobs at first, since where the knobs stand says nothing about the best ones; and they bend at
+    different places along the conditions. Inputs are few and bounded there: the usual start would make each unit
+    nearly linear, and the law slow to follow an optimum that bends.
     """
     flat = torch.zeros(spec.size, dtype=torch.float64)
     layers = spec.views(flat)
@@ -26,6 +34,11 @@ def initial_parameters(spec: NetworkSpec, rng: torch.Generator, init_std: float 
         torch.nn.init.orthogonal_(weight, gain, generator=rng)
         if last and spec.head == "gaussian":
             bias[spec.action_dim :] = math.log(init_std)
+    if knobs is not None and spec.hidden_sizes:
+        weight, bias = layers[0]
+        weight[:knobs] = 0
+        weight[knobs:].normal_(0, (spec.obs_dim - knobs) ** -0.5, generator=rng)
+        bias.uniform_(-BENDS_WITHIN, BENDS_WITHIN, generator=rng)
     return flat
 
 

@@ -19,8 +19,10 @@ LABELS = {
     "mean_objective": "mean of f under the law",
     "mean_return": "mean return of the evaluation",
 }
-
-
+COLLECTED = {
+    "charts/objective": "mean of f over what was collected",
+    "charts/episodic_return": "return of the episodes collected",
+}
 GRID = 121  # points of a picture along each axis
 
 
@@ -54,7 +56,7 @@ def draw(
 
 
 def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: Evaluator) -> None:
-    """Score and return over training steps, and where the time went."""
+    """Score, and what was collected, over training steps, and where the time went."""
     from matplotlib.figure import Figure  # not pyplot, which would take over a notebook's way of showing figures
 
     steps = [row["training_step"] for row in rows]
@@ -64,8 +66,9 @@ def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: 
     axes[0].set(xlabel="training step", title=LABELS[evaluator.metric])
     if evaluator.optimum is not None:
         axes[0].set_yscale("log")
-    axes[1].plot(steps, [row["charts/episodic_return"] for row in rows], color="#117733", lw=1)
-    axes[1].set(xlabel="training step", title="return of the episodes collected")
+    column, title = next(item for item in COLLECTED.items() if item[0] in rows[0])
+    axes[1].plot(steps, [row[column] for row in rows], color="#117733", lw=1)
+    axes[1].set(xlabel="training step", title=title)
     bottom = 0.0
     for phase in PHASES:
         axes[2].bar(0, timing.totals[phase], bottom=bottom, color=COLOURS[phase], label=phase)

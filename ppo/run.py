@@ -133,7 +133,7 @@ class Run:
             self.pool.submit(self.learner.step, snapshot, kind)
             done = self.pool.result()
             facts = merge(done.parts, self.pool.layout(kind), self.job.slots(kind), snapshot.version)
-            check_finite(facts, kind)
+            check_finite(facts, kind == Kind.COLLECT and self.job.evaluate_starts)
         self.timing.add("broadcast", done.broadcast)
         self.timing.add(phase, -done.broadcast)
         return facts

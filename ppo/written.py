@@ -3,7 +3,7 @@
 Same losses, same numbers as ``ppo.gradients`` (``tests/ppo/test_written.py`` holds both to 1e-10). What makes it fast:
 buffers are allocated once; an operation on a small array costs a microsecond in NumPy where it costs several in torch;
 policy and value network have the same hidden layers, so going back each product, sum and slope is taken once for both,
-``[2, n, width]``; and float64 is kept for what needs it, the way forward to the log-probabilities. A gradient in
+``[k, n, width]``, k = 2, or 1 where there is no value network; and float64 is kept for what needs it, the way forward to the log-probabilities. A gradient in
 float32 is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
 """
 
@@ -23,23 +23,27 @@ Layer = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Views:
-    """Layers as views of a flat vector: hidden ones stacked, ``[2, inputs, outputs]`` and ``[2, 1, outputs]``."""
+    """Layers as views of a flat vector: hidden ones stacked, ``[k, inputs, outputs]`` and ``[k, 1, outputs]``.
+
+    k is 2, for policy and value network, or 1 where there is no value network.
+    """
 
     hidden: list[Layer]
-    heads: tuple[Layer, Layer]
+    heads: list[Layer]
 
     @classmethod
-    def of(cls, flat: np.ndarray, policy: NetworkSpec, value: NetworkSpec) -> "Views":
+    def of(cls, flat: np.ndarray, policy: NetworkSpec, value: NetworkSpec | None) -> "Views":
         """Views of a vector that holds the policy's parameters and then the value's."""
-        policy_layers, value_layers = policy.views(flat[: policy.size]), value.views(flat[policy.size :])
+        layers, k = policy.views(flat[: policy.size]), 1 if value is None else 2
         apart = policy.size * flat.itemsize  # a hidden layer lies at the same place in both networks
-        hidden = [(_stacked(weight, apart), _stacked(bias[None], apart)) for weight, bias in policy_layers[:-1]]
-        return cls(hidden, (policy_layers[-1], value_layers[-1]))
+        hidden = [(_stacked(weight, k, apart), _stacked(bias[None], k, apart)) for weight, bias in layers[:-1]]
+        heads = layers[-1:] if value is None else [layers[-1], value.views(flat[policy.size :])[-1]]
+        return cls(hidden, heads)
 
 
-def _stacked(part: np.ndarray, apart: int) -> np.ndarray:
-    """The policy's part and, so many bytes behind it, the value's, ``[2, *part.shape]``; a view."""
-    return np.lib.stride_tricks.as_strided(part, (2, *part.shape), (apart, *part.strides))
+def _stacked(part: np.ndarray, k: int, apart: int) -> np.ndarray:
+    """The policy's part and, so many bytes behind it, the value's, ``[k, *part.shape]``; a view."""
+    return np.lib.stride_tricks.as_strided(part, (k, *part.shape), (apart, *part.strides))
 
 
 class Buffers:
@@ -47,16 +51,16 @@ class Buffers:
 
     Attributes:
         policy: the policy's hidden activations, float64, ``[n, width]`` each.
-        both: those of policy and value network, ``[2, n, width]`` each.
+        all: those of all k networks, ``[k, n, width]`` each.
         slopes: of the loss at them.
         obs: observations, ``[n, obs_dim]``.
         ones: to sum rows with, ``[1, n]``.
     """
 
-    def __init__(self, n: int, spec: NetworkSpec, dtype: DTypeLike):
+    def __init__(self, n: int, spec: NetworkSpec, k: int, dtype: DTypeLike):
         self.policy = [np.empty((n, width)) for width in spec.hidden_sizes]
-        self.both = [np.empty((2, n, width), dtype) for width in spec.hidden_sizes]
-        self.slopes = [np.empty((2, n, width), dtype) for width in spec.hidden_sizes]
+        self.all = [np.empty((k, n, width), dtype) for width in spec.hidden_sizes]
+        self.slopes = [np.empty((k, n, width), dtype) for width in spec.hidden_sizes]
         self.obs = np.empty((n, spec.obs_dim), dtype)
         self.ones = np.ones((1, n), dtype)
 
@@ -71,12 +75,12 @@ class WrittenGradients:
     def __init__(
         self,
         policy: NetworkSpec,
-        value: NetworkSpec,
+        value: NetworkSpec | None,
         parameters: torch.Tensor,
         config: Config,
         dtype: DTypeLike = np.float32,
     ):
-        self.policy, self.config, self._dtype = policy, config, dtype
+        self.policy, self.value, self.config, self._dtype = policy, value, config, dtype
         self._parameters = parameters.detach().numpy()
         self._policy_layers = policy.views(self._parameters[: policy.size])
         self._rounded = np.empty(len(parameters), dtype)
@@ -88,6 +92,7 @@ class WrittenGradients:
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """V of normalised observations, ``[n]``, float64."""
+        assert self.value is not None
         self._rounded[:] = self._parameters
         buffers = self._room(len(obs))
         buffers.obs[:] = obs
@@ -102,54 +107,56 @@ class WrittenGradients:
         buffers = self._room(len(batch.obs))
         buffers.obs[:] = batch.obs
         out = self._policy_forward(batch.obs, buffers)
-        values = self._value_forward(buffers)
         head = self._categorical if self.policy.head == "categorical" else self._gaussian
         d_out, losses = head(out, batch, std_floor, log)
-        d_values = self._value_slope(values, batch, losses, log)
-        self._backward(buffers, d_out.astype(self._dtype), d_values.astype(self._dtype))
+        slopes = [d_out.astype(self._dtype)]
+        if self.value is not None:
+            d_values = self._value_slope(self._value_forward(buffers), batch, losses, log)
+            slopes.append(d_values[:, None].astype(self._dtype))
+        self._backward(buffers, slopes)
         return self._gradient, losses
 
     def _room(self, n: int) -> Buffers:
         if n not in self._buffers:
-            self._buffers[n] = Buffers(n, self.policy, self._dtype)
+            self._buffers[n] = Buffers(n, self.policy, len(self._layers.heads), self._dtype)
         return self._buffers[n]
 
     def _policy_forward(self, obs: np.ndarray, buffers: Buffers) -> np.ndarray:
         """The policy's outputs, ``[n, outputs]``, float64."""
         *hidden, (weight, bias) = self._policy_layers
         x = obs
-        for (w, b), h, both in zip(hidden, buffers.policy, buffers.both, strict=True):
+        for (w, b), h, rounded in zip(hidden, buffers.policy, buffers.all, strict=True):
             np.matmul(x, w, out=h)
             h += b
             x = self._activation(h, out=h)
-            both[0] = h
+            rounded[0] = h
         return x @ weight + bias
 
     def _value_forward(self, buffers: Buffers) -> np.ndarray:
         """The value's outputs, ``[n]``."""
         x = buffers.obs
-        for (w, b), both in zip(self._layers.hidden, buffers.both, strict=True):
-            h = both[1]
+        for (w, b), activations in zip(self._layers.hidden, buffers.all, strict=True):
+            h = activations[1]
             np.matmul(x, w[1], out=h)
             h += b[1]
             x = self._activation(h, out=h)
         weight, bias = self._layers.heads[1]
         return (x @ weight + bias)[:, 0]
 
-    def _backward(self, buffers: Buffers, d_out: np.ndarray, d_values: np.ndarray) -> None:
-        """Fills the gradient from the slopes of the loss at the outputs."""
-        depth = len(buffers.both)
-        d = np.empty((2, 0, 0))
-        for i, slope in enumerate((d_out, d_values[:, None])):
+    def _backward(self, buffers: Buffers, slopes: list[np.ndarray]) -> None:
+        """Fills the gradient from the slopes of the loss at each network's outputs, ``[n, outputs]``."""
+        depth = len(buffers.all)
+        d = np.empty((len(slopes), 0, 0))
+        for i, slope in enumerate(slopes):
             (weight, _), (d_weight, d_bias) = self._layers.heads[i], self._slopes.heads[i]
-            last = buffers.both[-1][i] if depth else buffers.obs
+            last = buffers.all[-1][i] if depth else buffers.obs
             np.matmul(last.T, slope, out=d_weight)
             np.matmul(buffers.ones, slope, out=d_bias[None])
             if depth:
                 d = buffers.slopes[-1]
                 np.matmul(slope, weight.T, out=d[i])
         for number in reversed(range(depth)):
-            h = buffers.both[number]
+            h = buffers.all[number]
             if self.policy.activation == "tanh":
                 h *= h  # the activation itself is not needed any more
                 np.subtract(1, h, out=h)
@@ -157,7 +164,7 @@ class WrittenGradients:
             else:
                 d *= h > 0
             d_weight, d_bias = self._slopes.hidden[number]
-            below = buffers.both[number - 1].transpose(0, 2, 1) if number else buffers.obs.T
+            below = buffers.all[number - 1].transpose(0, 2, 1) if number else buffers.obs.T
             np.matmul(below, d, out=d_weight)
             np.matmul(buffers.ones, d, out=d_bias)
             if number:
@@ -234,6 +241,7 @@ class WrittenGradients:
 
     def _value_slope(self, values: np.ndarray, batch: Batch, losses: dict[str, float], log: bool) -> np.ndarray:
         """Slope of the weighted value loss at the values, ``[n]``; adds the loss to ``losses``."""
+        assert batch.returns is not None and batch.values is not None
         slope = values - batch.returns
         squared = slope * slope if log or self.config.clip_vloss else slope
         if self.config.clip_vloss:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ppo.advantages import gae
+from ppo.advantages import gae, slot_differences
 
 GAMMA, LAMBDA = 0.5, 0.5
 #            continues  terminated  truncated   both
@@ -45,3 +45,33 @@ def test_lambda_1_is_the_return_minus_the_value_and_lambda_0_the_one_step_error(
 def test_a_slot_that_is_left_open_is_refused():
     with pytest.raises(ValueError, match="last step"):
         gae(*np.ones((3, 1, 2)), np.zeros((1, 2), bool), np.zeros((1, 2), bool), GAMMA, LAMBDA)
+
+
+INSIDE = np.zeros((3, 2, 1))
+
+
+def test_differences_within_a_slot_by_hand():
+    f = np.array([[3.0, 1.0], [0.0, 4.0], [7.0, 7.0]])
+    expected = np.log1p([[2 / 3, 2 / 3], [4 / 3, 4 / 3], [0, 0]]) * [[-1, 1], [1, -1], [0, 0]]  # the median is 3
+    assert slot_differences(f, INSIDE) == pytest.approx(expected)
+
+
+def test_each_of_several_outcomes_is_measured_against_the_mean_of_the_others():
+    f = np.array([[1.0, 2.0, 6.0]])  # minus the others' means: -3, -1.5, 4.5
+    assert slot_differences(f, np.zeros((1, 3, 2))) == pytest.approx(np.log1p([[1, 0.5, 1.5]]) * [1, 1, -1])
+
+
+def test_differences_do_not_depend_on_the_scale_or_the_place_of_f():
+    f = np.random.default_rng(0).normal(size=(3, 2))
+    expected = slot_differences(f, INSIDE)
+    assert slot_differences(1024 * f, INSIDE).tobytes() == expected.tobytes()
+    assert slot_differences(1e-3 * f + 500, INSIDE) == pytest.approx(expected, rel=1e-9)
+
+
+def test_between_equal_outcomes_the_action_less_out_of_bounds_wins():
+    f = np.array([[5.0, 5.0], [5.0, 5.0], [1.0, 2.0]])
+    actions = np.array([[[1.5], [3.0]], [[-4.0], [0.0]], [[9.0], [0.0]]])
+    advantages = slot_differences(f, actions)
+    assert advantages[:2].tolist() == [[1, -1], [-1, 1]]
+    assert advantages[2, 0] > 0 > advantages[2, 1]  # f comes first
+    assert slot_differences(np.ones((3, 2)), INSIDE).tolist() == np.zeros((3, 2)).tolist()

@@ -40,6 +40,7 @@ def test_same_bits_for_any_drivers_and_backend(sampler, episodes, tmp_path, bits
         {"env": "Pendulum-v1", "episodes": 5, "time_steps": 60, "eval_episodes": 3},
         {"env": "rosenbrock", "dims": 5, "knobs": 2, "sampler": "lhs:2,uncertainty:1", "time_steps": 3},
         {"env": "sphere", "sampler": "env"},
+        {"env": "ackley", "advantages": "gae", "reward": "improvement"},
         {"env": "tests.problems:BlackBox", "sampler": "tests.problems:Corners"},
         {"env": "shifted-ackley", "algo": "reinforce", "update_epochs": None},
     ],

@@ -49,12 +49,12 @@ def test_counts(tmp_path):
     summary = train(SMALL, tmp_path, quiet=True, pictures=False)
     assert summary["training_steps"] == 25
     assert summary["env_steps"] == 25 * 30 * 2
-    assert summary["objective_evaluations"] == 25 * 30 * 3  # f of the start and of each of two steps
+    assert summary["objective_evaluations"] == 25 * 30 * 2  # of each of two steps; nothing asks for f of the start
     assert summary["eval_evaluations"] == 3 * 21  # after steps 10, 20 and 25
     with (tmp_path / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["training_step"] for row in rows] == ["10", "20", "25"]
-    assert [row["objective_evaluations"] for row in rows] == ["900", "1800", "2250"]
+    assert [row["objective_evaluations"] for row in rows] == ["600", "1200", "1500"]
     errors = [float(row["eval/error"]) for row in rows]
     assert summary["eval"] == {
         "metric": "msle",

@@ -15,11 +15,11 @@ from ppo.written import WrittenGradients
 from tests.ppo.batches import batch_for
 
 
-def both(spec, config, seed=0):
+def both(spec, config, seed=0, with_value=True):
     """The two backends on one vector of parameters, far from its start so that clipping and limits come into play."""
-    value = NetworkSpec(spec.obs_dim, spec.hidden_sizes, spec.activation, "value", 1)
+    value = NetworkSpec(spec.obs_dim, spec.hidden_sizes, spec.activation, "value", 1) if with_value else None
     rng = torch.Generator().manual_seed(seed)
-    parameters = torch.cat([initial_parameters(part, rng) for part in (spec, value)])
+    parameters = torch.cat([initial_parameters(part, rng) for part in (spec, value) if part is not None])
     parameters += 0.4 * torch.randn(len(parameters), generator=rng, dtype=torch.float64)
     reference = AutogradGradients(spec, value, parameters, config)
     return [reference, *(WrittenGradients(spec, value, parameters, config, kind) for kind in (np.float64, np.float32))]
@@ -53,6 +53,21 @@ def test_gradients_agree_with_autograd(head, action_dim, activation, hidden, con
             assert nothing == {}
             assert quiet.tobytes() == written.gradient(batch, std_floor, True)[0].tobytes()
         assert written.values(batch.obs) == pytest.approx(reference.values(batch.obs), rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("config", CONFIGS[:2], ids=["plain", "all terms"])
+@pytest.mark.parametrize("hidden", [(64, 64), ()])
+def test_gradients_agree_without_a_value_network(hidden, config):
+    spec = NetworkSpec(5, hidden, "tanh", "gaussian", 2)
+    reference, written, rounded = both(spec, config, with_value=False)
+    batch = dataclasses.replace(batch_for(spec, 60), returns=None, values=None)
+    expected, losses = reference.gradient(batch, 0.1, True)
+    gradient, own = written.gradient(batch, 0.1, True)
+    assert len(gradient) == spec.size
+    assert np.abs(gradient - expected).max() <= 1e-10 * np.abs(expected).max()
+    assert np.abs(rounded.gradient(batch, 0.1, False)[0] - expected).max() <= 3e-5 * np.abs(expected).max()
+    assert own == pytest.approx(losses, rel=1e-9, abs=1e-12)
+    assert "value_loss" not in own
 
 
 def test_the_limit_of_the_raw_log_std_stops_its_gradient_alike():
