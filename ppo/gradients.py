@@ -1,5 +1,6 @@
 """The losses, and their gradient by torch's autograd: the readable version that ``ppo.written`` must agree with."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +33,8 @@ class Batch:
 
     def rows(self, index: np.ndarray) -> "Batch":
         """The minibatch of these rows."""
-        arrays = (getattr(self, name) for name in self.__dataclass_fields__)
-        return Batch(*(None if array is None else array[index] for array in arrays))
+        arrays = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return dataclasses.replace(self, **{name: a[index] for name, a in arrays.items() if a is not None})
 
 
 def clipped_surrogate(logratio: torch.Tensor, advantages: torch.Tensor, clip_coef: float) -> torch.Tensor:

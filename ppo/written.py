@@ -2,9 +2,9 @@
 
 Same losses, same numbers as ``ppo.gradients`` (``tests/ppo/test_written.py`` holds both to 1e-10). What makes it fast:
 buffers are allocated once; an operation on a small array costs a microsecond in NumPy where it costs several in torch;
-policy and value network have the same hidden layers, so going back each product, sum and slope is taken once for both,
-``[k, n, width]``, k = 2, or 1 where there is no value network; and float64 is kept for what needs it, the way forward to the log-probabilities. A gradient in
-float32 is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
+the k networks, policy and value or the policy alone, have the same hidden layers, so going back each product, sum and
+slope is taken once for all, ``[k, n, width]``; and float64 is kept for what needs it, the way forward to the
+log-probabilities. A gradient in float32 is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
 """
 
 from dataclasses import dataclass
