@@ -40,19 +40,25 @@ def gae(
     return advantages
 
 
-def slot_differences(objectives: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Advantages of a tuning problem: by how much an outcome beats the others of its slot, on a logarithmic scale.
+def slot_differences(objectives: np.ndarray, actions: np.ndarray, by_rank: float) -> np.ndarray:
+    """Advantages of a tuning problem: by how much an outcome beats the others of its slot.
 
     A slot's time steps share their conditions, so each outcome is judged by its like, and no value network is needed
     (a leave-one-out baseline: Kool et al. 2019; Ahmadian et al. 2024, arXiv 2402.14740). While a value network's error
-    outgrows what the policy still tries, once its std is small, a difference stays as sharp as it was. It is measured
-    in medians of the batch's, so that f may be scaled and displaced at will, and its logarithm keeps a few steep
-    conditions from drowning the rest. Between equal outcomes the action that lies less outside the bounds is the
-    better one: all that are clipped to the same bound look alike to f, and a policy that went there would not return.
+    outgrows what the policy still tries, once its std is small, a difference stays as sharp as it was.
+
+    Two scales are mixed, and neither minds how f is scaled or where its zero is. In logarithms of ranks within the
+    batch, the best outcomes lie far apart, as in log f: that tells two valleys apart while the policy still covers
+    both. In logarithms of differences, in medians of the batch's, the conditions that are worst off weigh most, and a
+    few steep ones do not drown the rest.
+
+    Between equal outcomes the action that lies less outside the bounds is the better one: all that are clipped to the
+    same bound look alike to f, and a policy that went there would not return.
 
     Args:
         objectives: f of what each action led to, ``[E, T]``, T of at least 2.
         actions: before they were clipped to [-1, 1], ``[E, T, knobs]``.
+        by_rank: weight of the ranks, in [0, 1].
 
     Returns:
         ``[E, T]``.
@@ -62,9 +68,18 @@ def slot_differences(objectives: np.ndarray, actions: np.ndarray) -> np.ndarray:
     ties = (difference == 0) * np.sign(_others(outside) - outside)
     size = np.abs(difference)
     scale = np.median(size[size > 0]) if size.any() else 1.0
-    return np.sign(difference) * np.log1p(size / scale) + ties
+    by_size = np.sign(difference) * np.log1p(size / scale)
+    worse = np.searchsorted(np.sort(objectives, axis=None), objectives)  # how many are better; equals stay equal
+    log_rank = np.log(worse + 0.5)
+    ranked = _others(log_rank) - log_rank
+    return by_rank * _unit(ranked) + (1 - by_rank) * _unit(by_size) + ties
 
 
 def _others(values: np.ndarray) -> np.ndarray:
     """Mean of the other values of the same slot, ``[E, T]``."""
     return (values.sum(axis=1, keepdims=True) - values) / (values.shape[1] - 1)
+
+
+def _unit(values: np.ndarray) -> np.ndarray:
+    """Scaled to a root mean square of 1, unless all are 0."""
+    return values / (np.sqrt(np.mean(values**2)) or 1.0)

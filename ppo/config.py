@@ -71,7 +71,7 @@ class Config:
     activation: Literal["tanh", "relu"] = "tanh"
     """Between the layers."""
     first_layer: Literal["law", "orthogonal"] | None = None
-    """How it starts: spread over the conditions and blind to the knobs, or orthogonal (tuning: law; control:
+    """How it starts: with biases and blind to the knobs, or orthogonal with neither (tuning: law; control:
     orthogonal)."""
     init_std: float = 1.0
     """Initial std of a continuous policy."""
@@ -80,7 +80,7 @@ class Config:
     std_floor_final: float | None = None
     """The floor at the end; it falls exponentially in between (tuning: 1e-4; control: 0)."""
     learning_rate: float | None = None
-    """Adam's step size at the start (tuning: 3e-3; control: 3e-4). It falls in proportion to the std floor."""
+    """Adam's step size at the start (tuning: 3e-3; control: 3e-4). It falls with the std floor."""
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
@@ -92,7 +92,7 @@ class Config:
     gae_lambda: float = 0.95
     """Lambda of generalised advantage estimation; REINFORCE uses 1."""
     update_epochs: int | None = None
-    """Passes over a batch (ppo: 10; reinforce: 1)."""
+    """Passes over a batch (tuning: 20; control: 10; reinforce: 1)."""
     num_minibatches: int | None = None
     """Minibatches of a pass (tuning: 1; control: 4)."""
     clip_coef: float = 0.2
@@ -152,9 +152,9 @@ class Config:
                 if getattr(self, name):
                     what = f"{flag(name)} {getattr(self, name)}"
                     raise UsageError(f"{what}: only a tuning problem takes it, and --env {self.env} is none")
-        defaults = defaults | {"update_epochs": 10 if self.algo == "ppo" else 1, "time_steps": problem.slot_length()}
+        defaults = defaults | {"time_steps": problem.slot_length()}
         if self.algo == "reinforce":
-            defaults = defaults | {"num_minibatches": 1}
+            defaults = defaults | {"update_epochs": 1, "num_minibatches": 1}
         filled = {name: value for name, value in defaults.items() if getattr(self, name) is None}
         config = dataclasses.replace(self, **filled)
         config._check_combinations()
@@ -227,6 +227,7 @@ TUNING_DEFAULTS: dict[str, Any] = {
     "std_floor_final": 1e-4,
     "learning_rate": 3e-3,
     "advantages": "slot",
+    "update_epochs": 20,
     "num_minibatches": 1,
     "norm_obs": False,
 }
@@ -240,6 +241,7 @@ CONTROL_DEFAULTS: dict[str, Any] = {
     "learning_rate": 3e-4,
     "advantages": "gae",
     "gamma": 0.99,
+    "update_epochs": 10,
     "num_minibatches": 4,
     "norm_obs": True,
 }

@@ -14,6 +14,10 @@ from ppo.config import Config
 from ppo.gradients import Batch
 from ppo.running import RunningMoments
 
+FLOOR_POWER = 0.5  # of the progress, in the exponent of the std floor
+RATE_POWER = 0.6  # of the std floor, in the learning rate
+RANKS_UNTIL = 0.08  # share of the first std floor from which on ranks fade from the advantages; 0 for never
+
 
 def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
     """The network for a configuration and an environment's spaces."""
@@ -49,16 +53,21 @@ class Learner:
         """Falls from its first to its final value, exponentially in the root of the progress: fast while there is
         nothing to lose, slowly once it is small. At a tenth of the training it is a third of the way, in logarithms."""
         first, final = self.config.std_floor or 0.0, self.config.std_floor_final or 0.0
-        return first * (final / first) ** self.progress**0.5 if first else 0.0
+        return first * (final / first) ** self.progress**FLOOR_POWER if first else 0.0
+
+    @property
+    def _narrowing(self) -> float:
+        """The std floor as a share of the first one; 1 where there is none."""
+        return self.std_floor / self.config.std_floor if self.config.std_floor else 1.0
 
     @property
     def learning_rate(self) -> float:
-        """Falls linearly if it is annealed, and with the std floor: a step of Adam then moves the mean action by the
-        same number of stds at the end as at the start. Without that, PPO leaves its trust region in a single step
-        once the std is small, and loses the valley it was in."""
+        """Falls linearly if it is annealed, and with a power of the std floor. If it did not, a step of Adam would move
+        the mean action by more and more stds: PPO would leave its trust region in a single step once the std is small,
+        and lose the valley it was in. If it fell as fast as the floor, the law would stop before it has arrived."""
         assert self.config.learning_rate is not None
         linear = 1 - self.progress if self.config.anneal_lr else 1.0
-        return self.config.learning_rate * linear * (self.std_floor / (self.config.std_floor or 1.0) or 1.0)
+        return self.config.learning_rate * linear * self._narrowing**RATE_POWER
 
     @property
     def _normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
@@ -91,7 +100,8 @@ class Learner:
         config = self.config
         obs = normalise(_rows(facts.obs), *self._normaliser)
         if config.advantages == "slot":
-            advantages = slot_differences(facts.objectives[:, 1:], facts.actions)
+            by_rank = min(1.0, self._narrowing / RANKS_UNTIL) if RANKS_UNTIL else 1.0
+            advantages = slot_differences(facts.objectives[:, 1:], facts.actions, by_rank)
             return Batch(obs, *map(_rows, (facts.actions, facts.logprobs, advantages)))
         assert config.gamma is not None
         ends = facts.terminations | facts.truncations

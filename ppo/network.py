@@ -11,7 +11,7 @@ from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
-BENDS_WITHIN = 2.0
+BIAS = 1.0  # of a law's first layer, at the most
 
 
 def initial_parameters(
@@ -22,9 +22,9 @@ def initial_parameters(
     A Gaussian policy's raw log std starts at ``log(init_std)`` in every state.
 
     With ``knobs``, how many of the inputs are a tuning problem's knobs, the first layer is for a law instead. Its units
-    do not see the knobs at first, since where the knobs stand says nothing about the best ones; and they bend at
-    different places along the conditions. Inputs are few and bounded there: the usual start would make each unit
-    nearly linear, and the law slow to follow an optimum that bends.
+    do not see the knobs at first, since where the knobs stand says nothing about the best ones; and they get biases,
+    since without them all that the network starts from is odd in the conditions, and the law slow to follow an optimum
+    that bends.
     """
     flat = torch.zeros(spec.size, dtype=torch.float64)
     layers = spec.views(flat)
@@ -37,8 +37,7 @@ def initial_parameters(
     if knobs is not None and spec.hidden_sizes:
         weight, bias = layers[0]
         weight[:knobs] = 0
-        weight[knobs:].normal_(0, (spec.obs_dim - knobs) ** -0.5, generator=rng)
-        bias.uniform_(-BENDS_WITHIN, BENDS_WITHIN, generator=rng)
+        bias.uniform_(-BIAS, BIAS, generator=rng)
     return flat
 
 

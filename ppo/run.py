@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from actors.backends import make_pool
 from actors.profiling import profiled
 from actors.rollout import Collector, Kind
+from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory, merge
 from env.errors import UsageError
 from ppo.config import Config, flag
@@ -125,10 +126,14 @@ class Run:
                 self.progress.say(self.pool.choice)
         self.timing.end_step()
 
+    def snapshot_for(self, kind: Kind) -> Snapshot:
+        """The policy that the drivers run a round of this kind with."""
+        return self.learner.snapshot()
+
     def _round(self, kind: Kind, phase: str) -> Trajectory:
         """One round on the pool, merged; its time goes to broadcast and to ``phase``."""
         with self.timing.measure("broadcast"):
-            snapshot = self.learner.snapshot()
+            snapshot = self.snapshot_for(kind)
         with self.timing.measure(phase):
             self.pool.submit(self.learner.step, snapshot, kind)
             done = self.pool.result()

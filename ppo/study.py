@@ -1,94 +1,59 @@
-"""``python -m ppo.study scaling``: how collection scales with the number of drivers (the thesis's section 6.1)."""
+"""``python -m ppo.study NAME``: the studies of this program. One that was interrupted goes on where it was."""
 
-import dataclasses
 import pathlib
 from dataclasses import dataclass
 from typing import Literal
 
 import tyro
-from tqdm import tqdm
 
 from env.errors import UsageError
 from ppo.cli import parse_as, run_main
-from ppo.pictures import COLOURS, available
-from ppo.tables import Table, machine
+from ppo.pictures import available
 
-COSTS_MS = (0.0, 1.0, 20.0)
-DRIVERS = (0, 1, 2, 4, 8, 16, 32, 64)
-COLUMNS = ("cell", "cost ms", "drivers", "collect ms", "train ms", "broadcast ms", "rho", "rho*")
+MAX_SEEDS = 1000
 
 
 @dataclass(frozen=True)
 class Arguments:
     """Studies of this program. A study that was interrupted goes on where it was."""
 
-    study: tyro.conf.Positional[Literal["scaling"]]
+    study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation"]]
     """scaling: collect, train and broadcast for 0 to 64 drivers and evaluations of 0, 1 and 20 ms (64 episodes x 2
-    time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k))."""
-    out: pathlib.Path = pathlib.Path("runs/reference/scaling")
-    """Directory of the results."""
-
-
-def scaling(out: pathlib.Path) -> None:
-    """Fills in the table, and draws it."""
-    if not available():
-        raise UsageError("ppo.study: draws with matplotlib; pip install 'tuninglaw[plot]'")
-    from ppo.measure import STANDARD, running, step_ms
-
-    table = Table(out / "scaling.csv", COLUMNS)
-    cells = [(cost, drivers) for cost in COSTS_MS for drivers in DRIVERS]
-    for cost, drivers in tqdm(cells, unit="cell"):
-        key = f"{cost:g} ms, {drivers} drivers"
-        if table.has(key):
-            continue
-        config = dataclasses.replace(STANDARD, drivers=drivers, evaluation_cost_ms=cost)
-        expected_ms = 64 * 3 * cost / max(drivers, 1) + 5
-        with running(config) as run:
-            step_ms(run, 2)  # the first ones find out what a slot costs
-            run.timing.forget()
-            step_ms(run, max(3, min(200, round(8000 / expected_ms))))
-            medians = run.timing.medians()
-        collect, train, broadcast = (1000 * medians[phase] for phase in ("collect", "train", "broadcast"))
-        alone = next((float(r["collect ms"]) for r in table.rows if r["cell"] == f"{cost:g} ms, 1 drivers"), collect)
-        rho, rho_star = (alone / collect, alone / (collect + broadcast)) if drivers else ("-", "-")
-        shown = [f"{x:.3f}" if isinstance(x, float) else x for x in (collect, train, broadcast, rho, rho_star)]
-        table.add(key, f"{cost:g}", drivers, *shown)
-    (out / "scaling.md").write_text(f"{table.markdown()}\nMedians. {machine()}\n", encoding="utf-8")
-    draw(out / "scaling.png", table)
-    print(table.markdown())
-
-
-def draw(path: pathlib.Path, table: Table) -> None:
-    """Time split and rho* over the number of drivers, one column for each cost."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 6), layout="constrained")
-    axes = figure.subplots(2, len(COSTS_MS))
-    for column, cost in enumerate(COSTS_MS):
-        rows = [row for row in table.rows if row["cost ms"] == f"{cost:g}"]
-        names, bottom = [row["drivers"] for row in rows], [0.0] * len(rows)
-        for phase in ("collect", "train", "broadcast"):
-            heights = [float(row[f"{phase} ms"]) for row in rows]
-            axes[0, column].bar(names, heights, bottom=bottom, color=COLOURS[phase], label=phase)
-            bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
-        axes[0, column].set(
-            title=f"{cost:g} ms an evaluation", xlabel="drivers (0: in this process)", ylabel="ms a step"
-        )
-        with_drivers = [row for row in rows if row["drivers"] != "0"]
-        k = [int(row["drivers"]) for row in with_drivers]
-        axes[1, column].plot(k, k, color="#aaaaaa", ls="--", label="drivers")
-        axes[1, column].plot(k, [float(row["rho*"]) for row in with_drivers], "o-", color="#4477aa", label="rho*")
-        axes[1, column].set(xscale="log", yscale="log", xlabel="drivers", xticks=k, xticklabels=k)
-        axes[1, column].minorticks_off()
-    axes[0, -1].legend()
-    axes[1, 0].legend()
-    figure.savefig(path, dpi=110)
+    time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
+    thesis: its learning experiments, ours beside theirs. ablation: the defaults, each changed alone."""
+    out: pathlib.Path | None = None
+    """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
+    seeds: int = 10
+    """Seeds of each experiment (thesis, ablation)."""
+    quick: bool = False
+    """A small fraction of the training steps, to see that it works (thesis, ablation)."""
+    only: str | None = None
+    """One group of the runs: modes, failure, samplers, algorithms or ten (thesis)."""
 
 
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, "python -m ppo.study", argv)
-    scaling(arguments.out)
+    if not available():
+        raise UsageError("ppo.study: draws with matplotlib; pip install 'tuninglaw[plot]'")
+    if not 1 <= arguments.seeds <= MAX_SEEDS:
+        raise UsageError(f"--seeds {arguments.seeds}: must be from 1 to {MAX_SEEDS}")
+    name = arguments.study
+    out = arguments.out or pathlib.Path(f"runs/quick-{name}" if arguments.quick else f"runs/reference/{name}")
+    if name == "scaling":
+        from ppo.studies.scaling import scaling
+
+        scaling(out)
+    elif name == "thesis":
+        from ppo.studies.thesis import GROUPS, thesis
+
+        if arguments.only not in (None, *GROUPS):
+            raise UsageError(f"--only {arguments.only}: must be one of {', '.join(GROUPS)}")
+        thesis(out, arguments.seeds, arguments.quick, arguments.only)
+    else:
+        from ppo.studies.ablation import ablation
+
+        ablation(out, arguments.seeds, arguments.quick)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import csv
 import pathlib
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 import psutil
@@ -43,12 +43,12 @@ class Table:
 
     def markdown(self) -> str:
         """The table as Markdown."""
-        lines = [
-            self.columns,
-            ["---"] * len(self.columns),
-            *([row[name] for name in self.columns] for row in self.rows),
-        ]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+        return markdown(self.columns, [[row[name] for name in self.columns] for row in self.rows])
+
+
+def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table as Markdown."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *lines)) + "\n"
 
 
 def machine() -> str:

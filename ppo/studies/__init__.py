@@ -1,0 +1,1 @@
+"""The studies behind ``python -m ppo.study``."""

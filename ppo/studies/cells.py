@@ -1,0 +1,131 @@
+"""Training runs of a study: each one a row of a CSV, side by side on the cores there are, never run twice."""
+
+import concurrent.futures
+import importlib
+import multiprocessing
+import os
+import pathlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from actors.law import Law
+from ppo.config import Config
+from ppo.regret import constant_regret, measure
+from ppo.run_dir import RunDir
+from ppo.tables import Cells, Table
+
+COLUMNS = (
+    *(
+        "cell",
+        "group",
+        "env",
+        "variant",
+        "seed",
+        "metric",
+        "first mean",
+        "first variance",
+        "last mean",
+        "last variance",
+    ),
+    *("best", "evaluations to target", "median regret", "share of constant", "policy sha256", "seconds", "curve"),
+)
+TARGET = 0.01  # error that counts as solved
+CONSECUTIVE = 20  # once so many evaluations in a row are below it
+CURVE_POINTS = 50
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training run.
+
+    Attributes:
+        group: experiment it belongs to.
+        variant: what it tries.
+        config: all of it, the seed included.
+        without_normaliser: re-enact the thesis's failure.
+        constants: module constants by their full names, and what to set them to.
+    """
+
+    group: str
+    variant: str
+    config: Config
+    without_normaliser: bool = field(default=False, kw_only=True)
+    constants: dict[str, float] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def key(self) -> str:
+        """Names the run."""
+        return f"{self.group}/{self.config.env}/{self.variant}/{self.config.seed}"
+
+
+def run_cell(cell: Cell) -> list[Any]:
+    """Trains, in this process, which is good for nothing else then, and returns a row."""
+    from ppo.run import Run  # torch comes with it
+    from ppo.studies.partial import PartialSnapshotRun
+
+    for name, value in cell.constants.items():
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(module), constant, value)
+    kind = PartialSnapshotRun if cell.without_normaliser else Run
+    with tempfile.TemporaryDirectory() as directory:
+        files = RunDir(pathlib.Path(directory, "run"))
+        with kind(cell.config.resolved(), files, resume=False, track=False, quiet=True) as run:
+            while not run.complete:
+                facts, scalars = run.training_step()
+                if run.evaluation_due():
+                    run.evaluate(scalars)
+                run.end_step(facts)
+            summary = run.finish(pictures=False)
+        law = Law.load(files.path / "law.npz")
+    objective = cell.config.problem().objective()
+    assert objective is not None, "studies of cells are about tuning"
+    found = measure(objective, law)
+    assert found is not None, "and of objectives whose optimum is known"
+    regret = float(np.median(found.regret))
+    scores, seed = summary["eval"], cell.config.seed
+    numbers = [scores[name] for name in ("first_1000_mean", "first_1000_variance", "last_1000_mean")]
+    numbers += [scores["last_1000_variance"], scores["best"], evaluations_to_target(files.rows)]
+    numbers += [regret, regret / constant_regret(objective)]
+    curve = " ".join(f"{value:.3g}" for value in decimated([row["eval/error"] for row in files.rows]))
+    named = [cell.key, cell.group, cell.config.env, cell.variant, seed, scores["metric"]]
+    digest = summary["policy_sha256"]
+    return [*named, *(f"{n:.6g}" for n in numbers), digest, f"{summary['wall_seconds']:.1f}", curve]
+
+
+def evaluations_to_target(rows: Sequence[dict[str, float]]) -> float:
+    """Evaluations of f spent on training until the error had been below 0.01 for 20 evaluations; inf if never."""
+    below = 0
+    for row in rows:
+        below = below + 1 if row["eval/error"] < TARGET else 0
+        if below == CONSECUTIVE:
+            return row["objective_evaluations"]
+    return float("inf")
+
+
+def decimated(errors: Sequence[float]) -> list[float]:
+    """At most 50 means over stretches of equal length, give or take one."""
+    return [float(np.mean(part)) for part in np.array_split(errors, min(len(errors), CURVE_POINTS))]
+
+
+def run_cells(path: pathlib.Path, cells: Sequence[Cell]) -> list[Cells]:
+    """Runs those that the CSV at ``path`` lacks, and returns the rows of all, in the order of ``cells``."""
+    table = Table(path, COLUMNS)
+    missing = [cell for cell in cells if not table.has(cell.key)]
+    if missing:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(workers, context, max_tasks_per_child=1) as executor:
+            running = [executor.submit(run_cell, cell) for cell in missing]
+            try:
+                for done in tqdm(concurrent.futures.as_completed(running), total=len(running), unit="run"):
+                    table.add(*done.result())
+            except BaseException:
+                executor.shutdown(cancel_futures=True)
+                raise
+    rows = {row["cell"]: row for row in table.rows}
+    return [rows[cell.key] for cell in cells]

@@ -1,0 +1,67 @@
+"""How collection scales with the number of drivers (the thesis's section 6.1)."""
+
+import dataclasses
+import pathlib
+
+from tqdm import tqdm
+
+from ppo.pictures import COLOURS
+from ppo.tables import Table, machine
+
+COSTS_MS = (0.0, 1.0, 20.0)
+DRIVERS = (0, 1, 2, 4, 8, 16, 32, 64)
+COLUMNS = ("cell", "cost ms", "drivers", "collect ms", "train ms", "broadcast ms", "rho", "rho*")
+
+
+def scaling(out: pathlib.Path) -> None:
+    """Fills in the table, and draws it."""
+    from ppo.measure import STANDARD, running, step_ms
+
+    table = Table(out / "scaling.csv", COLUMNS)
+    cells = [(cost, drivers) for cost in COSTS_MS for drivers in DRIVERS]
+    for cost, drivers in tqdm(cells, unit="cell"):
+        key = f"{cost:g} ms, {drivers} drivers"
+        if table.has(key):
+            continue
+        config = dataclasses.replace(STANDARD, drivers=drivers, evaluation_cost_ms=cost)
+        expected_ms = 64 * 3 * cost / max(drivers, 1) + 5
+        with running(config) as run:
+            step_ms(run, 2)  # the first ones find out what a slot costs
+            run.timing.forget()
+            step_ms(run, max(3, min(200, round(8000 / expected_ms))))
+            medians = run.timing.medians()
+        collect, train, broadcast = (1000 * medians[phase] for phase in ("collect", "train", "broadcast"))
+        alone = next((float(r["collect ms"]) for r in table.rows if r["cell"] == f"{cost:g} ms, 1 drivers"), collect)
+        rho, rho_star = (alone / collect, alone / (collect + broadcast)) if drivers else ("-", "-")
+        shown = [f"{x:.3f}" if isinstance(x, float) else x for x in (collect, train, broadcast, rho, rho_star)]
+        table.add(key, f"{cost:g}", drivers, *shown)
+    (out / "scaling.md").write_text(f"{table.markdown()}\nMedians. {machine()}\n", encoding="utf-8")
+    draw(out / "scaling.png", table)
+    print(table.markdown())
+
+
+def draw(path: pathlib.Path, table: Table) -> None:
+    """Time split and rho* over the number of drivers, one column for each cost."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 6), layout="constrained")
+    axes = figure.subplots(2, len(COSTS_MS))
+    for column, cost in enumerate(COSTS_MS):
+        rows = [row for row in table.rows if row["cost ms"] == f"{cost:g}"]
+        names, bottom = [row["drivers"] for row in rows], [0.0] * len(rows)
+        for phase in ("collect", "train", "broadcast"):
+            heights = [float(row[f"{phase} ms"]) for row in rows]
+            axes[0, column].bar(names, heights, bottom=bottom, color=COLOURS[phase], label=phase)
+            bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+        axes[0, column].set(
+            title=f"{cost:g} ms an evaluation", xlabel="drivers (0: in this process)", ylabel="ms a step"
+        )
+        with_drivers = [row for row in rows if row["drivers"] != "0"]
+        k = [int(row["drivers"]) for row in with_drivers]
+        axes[1, column].plot(k, k, color="#aaaaaa", ls="--", label="drivers")
+        axes[1, column].plot(k, [float(row["rho*"]) for row in with_drivers], "o-", color="#4477aa", label="rho*")
+        axes[1, column].set(xscale="log", yscale="log", xlabel="drivers", xticks=k, xticklabels=k)
+        axes[1, column].minorticks_off()
+    axes[0, -1].legend()
+    axes[1, 0].legend()
+    figure.savefig(path, dpi=110)
