@@ -20,7 +20,18 @@ from ppo.run import Run
 from ppo.run_dir import RunDir
 
 # The thesis's runtime benchmark: 64 episodes of 2 time steps of 2-D Ackley; its update as the peers do it.
-STANDARD = Config(env="ackley", episodes=64, time_steps=2, sampler="random", eval_every=0, training_steps=10**6)
+STANDARD = Config(
+    env="ackley",
+    episodes=64,
+    time_steps=2,
+    sampler="random",
+    hidden_sizes=(64, 64),
+    advantages="gae",
+    reward="improvement",
+    update_epochs=10,
+    eval_every=0,
+    training_steps=10**6,
+)
 
 
 class ComputingAckley(Ackley):

@@ -22,6 +22,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "advantages by differences alone": {LEARNER + "RANKS_UNTIL": math.inf},
     "first layer orthogonal, without biases": {"first_layer": "orthogonal"},
     "10 epochs": {"update_epochs": 10},
+    "no warm-up": {"warm_up": 0.0},
+    "two hidden layers": {"hidden_sizes": (64, 64)},
     "std floor exponential in the progress": {LEARNER + "FLOOR_POWER": 1.0},
     "learning rate in proportion to the std floor": {LEARNER + "RATE_POWER": 1.0},
     "learning rate without regard to the std floor": {LEARNER + "RATE_POWER": 0.0},

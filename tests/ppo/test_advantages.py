@@ -50,28 +50,43 @@ def test_a_slot_that_is_left_open_is_refused():
 INSIDE = np.zeros((3, 2, 1))
 
 
+def unit(values):
+    return values / np.sqrt(np.mean(np.square(values)))
+
+
 def test_differences_within_a_slot_by_hand():
     f = np.array([[3.0, 1.0], [0.0, 4.0], [7.0, 7.0]])
     expected = np.log1p([[2 / 3, 2 / 3], [4 / 3, 4 / 3], [0, 0]]) * [[-1, 1], [1, -1], [0, 0]]  # the median is 3
-    assert slot_differences(f, INSIDE) == pytest.approx(expected)
+    assert slot_differences(f, INSIDE, 0.0) == pytest.approx(unit(expected))
+
+
+def test_ranks_within_a_batch_by_hand():
+    f = np.array([[3.0, 1.0], [0.0, 4.0], [7.0, 7.0]])  # so many are better: 2 1, 0 3, 4 4
+    expected = np.log([[1.5 / 2.5, 2.5 / 1.5], [3.5 / 0.5, 0.5 / 3.5], [1, 1]])
+    assert slot_differences(f, INSIDE, 1.0) == pytest.approx(unit(expected))
+    mixed = 0.25 * slot_differences(f, INSIDE, 1.0) + 0.75 * slot_differences(f, INSIDE, 0.0)
+    assert slot_differences(f, INSIDE, 0.25) == pytest.approx(mixed)
 
 
 def test_each_of_several_outcomes_is_measured_against_the_mean_of_the_others():
     f = np.array([[1.0, 2.0, 6.0]])  # minus the others' means: -3, -1.5, 4.5
-    assert slot_differences(f, np.zeros((1, 3, 2))) == pytest.approx(np.log1p([[1, 0.5, 1.5]]) * [1, 1, -1])
+    expected = unit(np.log1p([[1, 0.5, 1.5]]) * [1, 1, -1])
+    assert slot_differences(f, np.zeros((1, 3, 2)), 0.0) == pytest.approx(expected)
 
 
-def test_differences_do_not_depend_on_the_scale_or_the_place_of_f():
+@pytest.mark.parametrize("by_rank", [0.0, 0.4, 1.0])
+def test_differences_do_not_depend_on_the_scale_or_the_place_of_f(by_rank):
     f = np.random.default_rng(0).normal(size=(3, 2))
-    expected = slot_differences(f, INSIDE)
-    assert slot_differences(1024 * f, INSIDE).tobytes() == expected.tobytes()
-    assert slot_differences(1e-3 * f + 500, INSIDE) == pytest.approx(expected, rel=1e-9)
+    expected = slot_differences(f, INSIDE, by_rank)
+    assert slot_differences(1024 * f, INSIDE, by_rank).tobytes() == expected.tobytes()
+    assert slot_differences(1e-3 * f + 500, INSIDE, by_rank) == pytest.approx(expected, rel=1e-9)
 
 
-def test_between_equal_outcomes_the_action_less_out_of_bounds_wins():
+@pytest.mark.parametrize("by_rank", [0.0, 1.0])
+def test_between_equal_outcomes_the_action_less_out_of_bounds_wins(by_rank):
     f = np.array([[5.0, 5.0], [5.0, 5.0], [1.0, 2.0]])
     actions = np.array([[[1.5], [3.0]], [[-4.0], [0.0]], [[9.0], [0.0]]])
-    advantages = slot_differences(f, actions)
+    advantages = slot_differences(f, actions, by_rank)
     assert advantages[:2].tolist() == [[1, -1], [-1, 1]]
     assert advantages[2, 0] > 0 > advantages[2, 1]  # f comes first
-    assert slot_differences(np.ones((3, 2)), INSIDE).tolist() == np.zeros((3, 2)).tolist()
+    assert slot_differences(np.ones((3, 2)), INSIDE, by_rank).tolist() == np.zeros((3, 2)).tolist()

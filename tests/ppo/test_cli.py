@@ -182,7 +182,7 @@ def test_flags_override_defaults():
 
 def test_defaults_by_family_are_resolved_and_stored(tmp_path):
     tuning, control = Config().resolved(), Config(env="Pendulum-v1").resolved()
-    assert (tuning.gamma, tuning.time_steps, tuning.sampler, tuning.norm_obs) == (0.0, 2, "random", False)
+    assert (tuning.advantages, tuning.time_steps, tuning.sampler, tuning.norm_obs) == ("slot", 2, "random", False)
     assert (control.gamma, control.time_steps, control.sampler, control.norm_obs) == (0.99, 200, "env", True)
     train(Config(training_steps=1, hidden_sizes=(4,)), tmp_path, quiet=True, pictures=False)
     stored = RunDir(tmp_path).config()

@@ -82,12 +82,14 @@ def test_scaled_rewards_have_a_discounted_return_of_unit_variance():
 
 def test_schedules():
     learner, _ = learner_and_collector(training_steps=100, learning_rate=0.5, std_floor=0.1, std_floor_final=1e-3)
-    learner.step = 50
-    assert learner.learning_rate == pytest.approx(0.5 * 0.5 * 0.1)  # linear, and in proportion to the floor
-    assert learner.std_floor == pytest.approx(0.01)
+    learner.step = 25
+    assert learner.std_floor == pytest.approx(0.01)  # half the way, at the root of a quarter
+    assert learner.learning_rate == pytest.approx(0.5 * 0.75 * 0.1**0.6)  # linear, and with the floor
     assert learner.snapshot().std_floor == learner.std_floor
     constant, _ = learner_and_collector(anneal_lr=False, learning_rate=0.5, std_floor=0.0, std_floor_final=0.0)
-    constant.step = 50
+    constant.step = 4  # the warm-up is the first 500 of 5,000 steps
+    assert constant.learning_rate == pytest.approx(0.5 * 5 / 500)
+    constant.step = 2500
     assert constant.learning_rate == 0.5
 
 
