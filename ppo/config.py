@@ -85,7 +85,7 @@ class Config:
     """Let the learning rate fall linearly to 0 as well."""
     warm_up: float | None = None
     """Share of the training steps in which the learning rate rises from 0, which leaves time to tell one valley from
-    another (tuning: 0.1; control: 0)."""
+    another (tuning: 0.02; control: 0)."""
     gamma: float | None = None
     """Discount (tuning with gae: 0, since actions are absolute; control: 0.99)."""
     advantages: Literal["slot", "gae"] | None = None
@@ -232,7 +232,7 @@ TUNING_DEFAULTS: dict[str, Any] = {
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
     "learning_rate": 3e-3,
-    "warm_up": 0.1,
+    "warm_up": 0.02,
     "advantages": "slot",
     "update_epochs": 20,
     "num_minibatches": 1,
