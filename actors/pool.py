@@ -12,7 +12,7 @@ from typing import Self
 
 from actors.rollout import Job, Kind, Task
 from actors.snapshot import Snapshot
-from actors.trajectory import Layout, Trajectory
+from actors.trajectory import Layout, Merger, Trajectory
 
 
 class DriverError(RuntimeError):
@@ -24,12 +24,14 @@ class Round:
     """What came back for one ``submit``.
 
     Attributes:
-        parts: facts, in no particular order.
+        facts: of all slots, in their order; good until the next round of the same kind.
+        shares: how many slots each task had, in the order in which they came back.
         broadcast: seconds until every driver that was given work held the snapshot.
         collect: seconds from then until the last facts were here.
     """
 
-    parts: list[Trajectory]
+    facts: Trajectory
+    shares: list[int]
     broadcast: float
     collect: float
 
@@ -45,6 +47,7 @@ class Pool(ABC):
     def __init__(self, job: Job, drivers: int):
         self.job = job
         self.drivers = drivers
+        self._mergers: dict[Kind, Merger] = {}
 
     @abstractmethod
     def layout(self, kind: Kind) -> Layout:
@@ -65,6 +68,13 @@ class Pool(ABC):
     @abstractmethod
     def close(self) -> None:
         """Ends the drivers."""
+
+    def _merger(self, kind: Kind, version: int) -> Merger:
+        """Takes in the facts of a round of this kind, in which policy version ``version`` acts."""
+        if kind not in self._mergers:
+            self._mergers[kind] = Merger(self.layout(kind), self.job.slots(kind))
+        self._mergers[kind].begin(version)
+        return self._mergers[kind]
 
     def __enter__(self) -> Self:
         return self

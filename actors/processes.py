@@ -55,7 +55,7 @@ class ProcessPool(Pool):
         checker.close()
         self._tasks: deque[Task] = deque()
         self._failures: Counter[int] = Counter()
-        self._parts: list[Trajectory] = []
+        self._shares: list[int] = []
         self._drivers: list[Driver] = []
         self._board, self._watch = Board(), Watch()
         self._costs: dict[Kind, tuple[float, float]] = {}  # of a slot: mean and spread of its seconds, last time
@@ -76,10 +76,10 @@ class ProcessPool(Pool):
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
         self._started = self._held = time.monotonic()
         self._block_told, self._version = self._board.write(snapshot.to_bytes()), snapshot.version
-        self._kind, self._slots = kind, self.job.slots(kind)
+        self._kind, self._merging = kind, self._merger(kind, snapshot.version)
         self._tasks.extend(self.shares(step, kind, self._parts_of(kind)))
         self._failures.clear()
-        self._parts, self._seconds = [], []
+        self._shares, self._seconds = [], []
         self._deal()
         self._first = {driver.task for driver in self._drivers}
 
@@ -100,11 +100,11 @@ class ProcessPool(Pool):
         return max(shares, min(slots, round(slots * cost / WORTH_A_TASK_SECONDS)))
 
     def result(self) -> Round:
-        while sum(map(len, self._parts)) < self._slots:
+        while not self._merging.complete:
             self._handle_events()
             self._deal()
         self._costs[self._kind] = statistics.mean(self._seconds), _spread(self._seconds)
-        return Round(self._parts, self._held - self._started, time.monotonic() - self._held)
+        return Round(self._merging.result(), self._shares, self._held - self._started, time.monotonic() - self._held)
 
     def broadcast(self, snapshot: Snapshot) -> float:
         """Sends a snapshot alone; seconds until every driver, idle before, holds a usable policy."""
@@ -163,9 +163,11 @@ class ProcessPool(Pool):
         task, driver.task = driver.task, None
         assert task is not None, "facts come only in answer to a task"
         _, held_at, seconds = protocol.FACTS_STRUCT.unpack_from(message)
-        self._seconds.append(seconds / (task.stop - task.start))
+        share = task.stop - task.start
+        self._shares.append(share)
+        self._seconds.append(seconds / share)
         facts = memoryview(message)[protocol.FACTS_STRUCT.size :]
-        self._parts.append(Trajectory.over(self._layouts[task.kind], task.stop - task.start, facts))
+        self._merging.add(Trajectory.over(self._layouts[task.kind], share, facts))
         if task in self._first:  # one that was dealt later waited for its driver, which is no broadcast
             self._held = max(self._held, held_at)
 

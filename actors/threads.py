@@ -28,6 +28,7 @@ class ThreadPool(Pool):
         return self._collectors[0].layout(kind)
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
+        self._kind = kind
         self._round = (snapshot, self.shares(step, kind, len(self._collectors)))
 
     def result(self) -> Round:
@@ -39,10 +40,13 @@ class ThreadPool(Pool):
             collector.update(snapshot)
         held = time.monotonic()
         try:
-            parts = list(run(Collector.run, workers, tasks))
+            merger = self._merger(self._kind, snapshot.version)
+            for part in run(Collector.run, workers, tasks):
+                merger.add(part)
         except Exception as error:
             raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
-        return Round(parts, held - started, time.monotonic() - held)
+        shares = [task.stop - task.start for task in tasks]
+        return Round(merger.result(), shares, held - started, time.monotonic() - held)
 
     def close(self) -> None:
         if self._threads:

@@ -5,7 +5,7 @@ A record lives in one buffer, so that sending it is one write and reading it is 
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -121,8 +121,66 @@ class Trajectory:
         return cls.over(layout, n, bytearray(n * layout.slot_bytes))
 
 
-def merge(parts: Sequence[Trajectory], layout: Layout, slots: int, version: int) -> Trajectory:
-    """Merges parts into one record in the order of the slots, whatever order they arrived in.
+class Merger:
+    """Puts parts where they belong as they arrive, in a record that is allocated once.
+
+    Args:
+        layout: shapes that they must have.
+        slots: number of slots in a step.
+    """
+
+    def __init__(self, layout: Layout, slots: int):
+        self.layout = layout
+        self._record = Trajectory.empty(layout, slots)
+        self._seen = np.zeros(slots, bool)
+        self.begin(0)
+
+    def begin(self, version: int) -> None:
+        """Starts the step in which policy version ``version`` acts; the record of the last one is overwritten."""
+        self._version, self._missing = version, len(self._seen)
+        self._seen[:] = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether every slot's facts are there."""
+        return self._missing == 0
+
+    def add(self, part: Trajectory) -> None:
+        """Takes in some slots, in any order.
+
+        Raises:
+            MergeError: a slot is there twice, out of range, of another version or of another shape.
+        """
+        slots = part.slots
+        _check_shapes(part, self.layout)
+        if not ((slots >= 0) & (slots < len(self._seen))).all():
+            outside = slots[(slots < 0) | (slots >= len(self._seen))][0]
+            raise MergeError(f"slot {outside}: out of range, the step has slots 0 to {len(self._seen) - 1}")
+        if (part.versions != self._version).any():
+            row = int(np.argmax(part.versions != self._version))
+            other = part.versions[row]
+            raise MergeError(f"slot {slots[row]}: collected by policy version {other}, not by version {self._version}")
+        if self._seen[slots].any() or len(np.unique(slots)) < len(part):
+            again = next(slot for i, slot in enumerate(slots) if self._seen[slot] or slot in slots[:i])
+            raise MergeError(f"slot {again}: its facts came twice")
+        self._seen[slots] = True
+        self._missing -= len(slots)
+        for name in self.layout.fields:
+            getattr(self._record, name)[slots] = getattr(part, name)
+
+    def result(self) -> Trajectory:
+        """The record in the order of the slots; good until ``begin``.
+
+        Raises:
+            MergeError: a slot is missing.
+        """
+        if self._missing:
+            raise MergeError(f"slot {int(np.argmin(self._seen))}: its facts are missing")
+        return self._record
+
+
+def merge(parts: Iterable[Trajectory], layout: Layout, slots: int, version: int) -> Trajectory:
+    """Merges parts into a record of its own, in the order of the slots, whatever order they arrived in.
 
     Args:
         parts: records that together hold slots 0 .. ``slots`` - 1, each once.
@@ -133,26 +191,11 @@ def merge(parts: Sequence[Trajectory], layout: Layout, slots: int, version: int)
     Raises:
         MergeError: a slot is missing, there twice, out of range, of another version or of another shape.
     """
-    merged = Trajectory.empty(layout, slots)
-    seen = np.zeros(slots, bool)
+    merger = Merger(layout, slots)
+    merger.begin(version)
     for part in parts:
-        _check_shapes(part, layout)
-        if not ((part.slots >= 0) & (part.slots < slots)).all():
-            outside = part.slots[(part.slots < 0) | (part.slots >= slots)][0]
-            raise MergeError(f"slot {outside}: out of range, the step has slots 0 to {slots - 1}")
-        if (part.versions != version).any():
-            row = int(np.argmax(part.versions != version))
-            other = part.versions[row]
-            raise MergeError(f"slot {part.slots[row]}: collected by policy version {other}, not by version {version}")
-        if seen[part.slots].any() or len(np.unique(part.slots)) < len(part):
-            again = next(slot for i, slot in enumerate(part.slots) if seen[slot] or slot in part.slots[:i])
-            raise MergeError(f"slot {again}: its facts came twice")
-        seen[part.slots] = True
-        for name in layout.fields:
-            getattr(merged, name)[part.slots] = getattr(part, name)
-    if not seen.all():
-        raise MergeError(f"slot {int(np.argmin(seen))}: its facts are missing")
-    return merged
+        merger.add(part)
+    return merger.result()
 
 
 def _check_shapes(part: Trajectory, layout: Layout) -> None:

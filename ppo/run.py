@@ -12,7 +12,7 @@ from actors.backends import make_pool
 from actors.profiling import profiled
 from actors.rollout import Collector, Kind
 from actors.snapshot import Snapshot
-from actors.trajectory import Trajectory, merge
+from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.config import Config, flag
 from ppo.evaluation import make_evaluator, make_job
@@ -137,11 +137,10 @@ class Run:
         with self.timing.measure(phase):
             self.pool.submit(self.learner.step, snapshot, kind)
             done = self.pool.result()
-            facts = merge(done.parts, self.pool.layout(kind), self.job.slots(kind), snapshot.version)
-            check_finite(facts, kind == Kind.COLLECT and self.job.evaluate_starts)
+            check_finite(done.facts, kind == Kind.COLLECT and self.job.evaluate_starts)
         self.timing.add("broadcast", done.broadcast)
         self.timing.add(phase, -done.broadcast)
-        return facts
+        return done.facts
 
     def save(self) -> None:
         """Writes a checkpoint."""

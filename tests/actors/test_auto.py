@@ -2,7 +2,6 @@ import pytest
 
 from actors.auto import AutoPool, Costs
 from actors.rollout import Job, Kind
-from actors.trajectory import merge
 from env import Problem
 from tests.actors.test_pool import EVAL_STARTS, same, snapshot
 
@@ -39,7 +38,7 @@ def test_measures_chooses_says_so_and_changes_nothing(cost_ms, many):
             facts = []
             for p in (pool, reference):
                 p.submit(step, snapshot(step), Kind.COLLECT)
-                facts.append(merge(p.result().parts, p.layout(Kind.COLLECT), 8, step))
+                facts.append(p.result().facts)
             assert same(*facts)
         assert (pool.drivers > 1) == many
         assert ("no drivers" in pool.choice) == (not many)

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from actors.trajectory import Layout, MergeError, Trajectory, merge
+from actors.trajectory import Layout, MergeError, Merger, Trajectory, merge
 
 LAYOUT = Layout(time_steps=3, obs_dim=2, action_dim=1, objectives=True)
 
@@ -93,3 +93,19 @@ def test_a_record_lives_in_one_buffer():
     assert len(part.buffer) == 3 * LAYOUT.slot_bytes
     with pytest.raises(MergeError, match="bytes"):
         Trajectory.over(LAYOUT, 4, part.buffer)
+
+
+def test_a_merger_uses_its_record_again_and_knows_what_is_missing():
+    merger = Merger(LAYOUT, 7)
+    for version in (5, 6):
+        merger.begin(version)
+        for start, stop in ((4, 7), (0, 1), (1, 4)):
+            assert not merger.complete
+            merger.add(facts(start, stop, version))
+        assert merger.complete
+        first = merger.result()
+        assert first.versions.tolist() == [version] * 7
+    assert merger.result() is first
+    merger.begin(7)
+    with pytest.raises(MergeError, match="slot 0: its facts are missing"):
+        merger.result()
