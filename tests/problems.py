@@ -155,3 +155,17 @@ class Boxed(gymnasium.Env):
 
     observation_space = spaces.Box(-1, 1, (2,), np.float64)
     action_space = spaces.MultiBinary(3)
+
+
+class Doubled(Quadratic):
+    """1,024 f: the same bits in another unit."""
+
+    def __call__(self, x, c):
+        return 1024 * super().__call__(x, c)
+
+
+class Displaced(Quadratic):
+    """A small f above a large floor, as black boxes have."""
+
+    def __call__(self, x, c):
+        return 1e-3 * super().__call__(x, c) + 500

@@ -45,6 +45,19 @@ def test_the_law_on_rosenbrock_has_a_tenth_of_the_best_constants_regret(tmp_path
     assert regret(objective, Law.load(tmp_path / "law.npz"), c) < 0.1 * min(constants)
 
 
+@pytest.mark.parametrize("time_steps", [2, 3])
+def test_the_scale_and_the_place_of_f_do_not_matter(time_steps, tmp_path):
+    config = Config(training_steps=300, eval_every=0, time_steps=time_steps, seed=5)
+    digests, regrets, c = {}, {}, np.linspace(-1, 1, 101)[:, None]
+    for name in ("Quadratic", "Doubled", "Displaced"):
+        env = dataclasses.replace(config, env=f"tests.problems:{name}")
+        digests[name] = train(env, tmp_path / name, quiet=True, pictures=False)["policy_sha256"]
+        regrets[name] = regret(Quadratic(), Law.load(tmp_path / name / "law.npz"), c)
+    assert digests["Doubled"] == digests["Quadratic"]
+    assert regrets["Quadratic"] < 1e-3
+    assert regrets["Displaced"] < 1e-3
+
+
 def test_counts(tmp_path):
     summary = train(SMALL, tmp_path, quiet=True, pictures=False)
     assert summary["training_steps"] == 25
