@@ -20,7 +20,7 @@ AT_LEAST_1 = (
 )
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
-    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "warm_up"),
+    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda"),
 )
 
 
@@ -66,8 +66,8 @@ class Config:
 
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
-    hidden_sizes: tuple[int, ...] | None = None
-    """Widths of the hidden layers, of policy and value network alike (tuning: 64 64 64; control: 64 64)."""
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers, of policy and value network alike."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Between the layers."""
     first_layer: Literal["law", "orthogonal"] | None = None
@@ -83,9 +83,6 @@ class Config:
     """Adam's step size at the start (tuning: 3e-3; control: 3e-4). It falls with the std floor."""
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
-    warm_up: float | None = None
-    """Share of the training steps in which the learning rate rises from 0, which leaves time to tell one valley from
-    another (tuning: 0.02; control: 0)."""
     gamma: float | None = None
     """Discount (tuning with gae: 0, since actions are absolute; control: 0.99)."""
     advantages: Literal["slot", "gae"] | None = None
@@ -173,17 +170,15 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise UsageError(f"{flag(name)} {value}: must be above 0")
-        for name in ("gamma", "gae_lambda", "warm_up"):
+        for name in ("gamma", "gae_lambda"):
             if (getattr(self, name) or 0) > 1:
                 raise UsageError(f"{flag(name)} {getattr(self, name)}: must be from 0 to 1")
         if self.driver_timeout > MAX_TIMEOUT:
             raise UsageError(f"--driver-timeout {self.driver_timeout}: must be at most {MAX_TIMEOUT}; 0 is no limit")
         if self.seed > MAX_SEED:
             raise UsageError(f"--seed {self.seed}: must be at most {MAX_SEED}")
-        if any(size < 1 for size in self.hidden_sizes or ()):
-            raise UsageError(
-                f"--hidden-sizes {' '.join(map(str, self.hidden_sizes or ()))}: every width must be at least 1"
-            )
+        if any(size < 1 for size in self.hidden_sizes):
+            raise UsageError(f"--hidden-sizes {' '.join(map(str, self.hidden_sizes))}: every width must be at least 1")
 
     def _check_combinations(self) -> None:
         assert self.num_minibatches is not None and self.time_steps is not None
@@ -227,12 +222,10 @@ class Config:
 
 TUNING_DEFAULTS: dict[str, Any] = {
     "sampler": "random",
-    "hidden_sizes": (64, 64, 64),
     "first_layer": "law",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
     "learning_rate": 3e-3,
-    "warm_up": 0.02,
     "advantages": "slot",
     "update_epochs": 20,
     "num_minibatches": 1,
@@ -242,12 +235,10 @@ ESTIMATED: dict[str, Any] = {"gamma": 0.0, "reward": "objective", "transform": "
 """Of a tuning problem with ``--advantages gae``."""
 CONTROL_DEFAULTS: dict[str, Any] = {
     "sampler": "env",
-    "hidden_sizes": (64, 64),
     "first_layer": "orthogonal",
     "std_floor": 0.0,
     "std_floor_final": 0.0,
     "learning_rate": 3e-4,
-    "warm_up": 0.0,
     "advantages": "gae",
     "gamma": 0.99,
     "update_epochs": 10,
@@ -280,7 +271,7 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
             raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
         if not _fits(value, fields[key].type):
             raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
-    if values.get("hidden_sizes") is not None:
+    if "hidden_sizes" in values:
         values["hidden_sizes"] = tuple(values["hidden_sizes"])
     return Config(**values)
 

@@ -23,7 +23,6 @@ def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
     """The network for a configuration and an environment's spaces."""
     head: Literal["categorical", "gaussian"] = "categorical" if collector.choices else "gaussian"
     outputs = collector.choices or collector.action_dim
-    assert config.hidden_sizes is not None, "the configuration is resolved"
     return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, outputs)
 
 
@@ -63,14 +62,12 @@ class Learner:
 
     @property
     def learning_rate(self) -> float:
-        """Rises from 0 at first; then falls linearly if it is annealed, and with a power of the std floor. Did it not
-        fall, a step of Adam would move the mean action by more and more stds: PPO would leave its trust region in one
-        step once the std is small, and lose its valley. Did it fall as fast as the floor, the law would never arrive.
-        """
+        """Falls linearly if it is annealed, and with a power of the std floor. Did it not fall, a step of Adam would
+        move the mean action by more and more stds: PPO would leave its trust region in one step once the std is small,
+        and lose its valley. Did it fall as fast as the floor, the law would never arrive."""
         assert self.config.learning_rate is not None
         linear = 1 - self.progress if self.config.anneal_lr else 1.0
-        warm_up = min(1.0, (self.progress + 1 / self.config.training_steps) / (self.config.warm_up or 1e-9))
-        return self.config.learning_rate * warm_up * linear * self._narrowing**RATE_POWER
+        return self.config.learning_rate * linear * self._narrowing**RATE_POWER
 
     @property
     def _normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
