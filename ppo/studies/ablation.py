@@ -42,7 +42,7 @@ def ablation(out: pathlib.Path, seeds: int, quick: bool) -> None:
                 config = dataclasses.replace(base, env=env, seed=seed, **fields)
                 cells.append(Cell("ablation", name, config, constants=constants))
     lines = []
-    for (env, name), runs in sorted(grouped(run_cells(out / "ablation.csv", cells)).items(), key=_order):
+    for (env, name), runs in sorted(grouped(run_cells(out, cells)["ablation"]).items(), key=_order):
         target = float(np.median(numbers(runs, "evaluations to target")))
         reached = "never" if math.isinf(target) else f"{target:,.0f}"
         lines.append([env, name, *shown(numbers(runs, "last mean")), reached])

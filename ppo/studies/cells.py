@@ -112,20 +112,23 @@ def decimated(errors: Sequence[float]) -> list[float]:
     return [float(np.mean(part)) for part in np.array_split(errors, min(len(errors), CURVE_POINTS))]
 
 
-def run_cells(path: pathlib.Path, cells: Sequence[Cell]) -> list[Cells]:
-    """Runs those that the CSV at ``path`` lacks, and returns the rows of all, in the order of ``cells``."""
-    table = Table(path, COLUMNS)
-    missing = [cell for cell in cells if not table.has(cell.key)]
+def run_cells(out: pathlib.Path, cells: Sequence[Cell]) -> dict[str, list[Cells]]:
+    """Runs those that the CSVs in ``out``, one a group, lack; returns the rows of all by group, in the order given."""
+    tables = {cell.group: Table(out / f"{cell.group}.csv", COLUMNS) for cell in cells}
+    missing = [cell for cell in cells if not tables[cell.group].has(cell.key)]
     if missing:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         context = multiprocessing.get_context("spawn")
         with concurrent.futures.ProcessPoolExecutor(workers, context, max_tasks_per_child=1) as executor:
-            running = [executor.submit(run_cell, cell) for cell in missing]
+            running = {executor.submit(run_cell, cell): cell for cell in missing}
             try:
                 for done in tqdm(concurrent.futures.as_completed(running), total=len(running), unit="run"):
-                    table.add(*done.result())
+                    tables[running[done].group].add(*done.result())
             except BaseException:
                 executor.shutdown(cancel_futures=True)
                 raise
-    rows = {row["cell"]: row for row in table.rows}
-    return [rows[cell.key] for cell in cells]
+    rows = {row["cell"]: row for table in tables.values() for row in table.rows}
+    groups: dict[str, list[Cells]] = {}
+    for cell in cells:
+        groups.setdefault(cell.group, []).append(rows[cell.key])
+    return groups

@@ -63,8 +63,5 @@ def cells(group: str, seeds: int, quick: bool) -> list[Cell]:
 
 def thesis(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
     """Runs what is missing, and writes tables and figures into ``out``."""
-    rows = {}
-    for group in GROUPS:
-        if only in (None, group):
-            rows[group] = run_cells(out / f"{group}.csv", cells(group, seeds, quick))
-    write_report(out, rows)
+    wanted = [cell for group in GROUPS if only in (None, group) for cell in cells(group, seeds, quick)]
+    write_report(out, run_cells(out, wanted))
