@@ -24,6 +24,7 @@ from actors.rollout import Collector, Kind, Task
 from env.errors import UsageError, nearest
 from env.make import Problem
 from ppo.cli import parse_as, run_main
+from ppo.config import Config
 from ppo.measure import (
     STANDARD,
     RecordedAckley,
@@ -179,8 +180,11 @@ def automatic(cost_ms: float, target: str) -> Cells:
 
 
 def learning(target: str) -> Cells:
-    """Wall time until 20 consecutive evaluations, 10 training steps apart, are under an MSE of 0.01 on 2-D Ackley."""
-    config = dataclasses.replace(STANDARD, drivers=0, eval_every=10, training_steps=5000, seed=71)
+    """Wall time until 20 consecutive evaluations, 10 training steps apart, are under an MSE of 0.01 on 2-D Ackley.
+
+    Each side with the settings it learns best with: here the defaults, there 64 episodes a step, rewards normalised.
+    """
+    config = Config(env="ackley", drivers=0, seed=71)
     ours = None
     with running(config) as run:
         started, good = time.perf_counter(), 0
