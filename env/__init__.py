@@ -8,9 +8,19 @@ import gymnasium
 from env.errors import UsageError
 from env.make import Problem
 from env.objectives import OBJECTIVES, Objective
+from env.temp_control import STEPS, TempControlEnv, TempControlVectorEnv
 from env.tuning import TuningEnv, TuningVectorEnv
 
-__all__ = ["OBJECTIVES", "Objective", "Problem", "TuningEnv", "TuningVectorEnv", "UsageError"]
+__all__ = [
+    "OBJECTIVES",
+    "Objective",
+    "Problem",
+    "TempControlEnv",
+    "TempControlVectorEnv",
+    "TuningEnv",
+    "TuningVectorEnv",
+    "UsageError",
+]
 
 for _name, _objective in OBJECTIVES.items():
     gymnasium.register(
@@ -18,4 +28,13 @@ for _name, _objective in OBJECTIVES.items():
         entry_point="env.tuning:TuningEnv",
         vector_entry_point="env.tuning:TuningVectorEnv",
         kwargs={"objective": _name},
+    )
+
+for _version, _plant in enumerate(("published", "controllable")):
+    gymnasium.register(
+        id=f"TempControl-v{_version}",
+        entry_point="env.temp_control:TempControlEnv",
+        vector_entry_point="env.temp_control:TempControlVectorEnv",
+        max_episode_steps=STEPS,
+        kwargs={"plant": _plant},
     )

@@ -4,12 +4,14 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import gymnasium
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from env.errors import UsageError, nearest
@@ -98,6 +100,8 @@ class Problem:
         """
         if objective is not None:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
+        if native := self._native():
+            return native(num_envs)
         batch = SyncVectorEnv([self._single] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
         if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete):
             raise UsageError(
@@ -105,10 +109,22 @@ class Problem:
             )
         return batch
 
+    def _native(self) -> Callable[[int], VectorEnv] | None:
+        """The environment's own batched form, where it declares that each row has its own keyed randomness."""
+        target = resolve(self.env)
+        entry = gymnasium.spec(target).vector_entry_point if isinstance(target, str) else None
+        made = load_env_creator(entry) if isinstance(entry, str) else entry
+        if made is None or not getattr(made, "metadata", {}).get("keyed_rows"):
+            return None
+        return functools.partial(cast(Any, made), **gymnasium.spec(str(target)).kwargs)
+
     def _single(self) -> gymnasium.Env:
         target: Any = resolve(self.env)
         try:
-            env = gymnasium.make(target) if isinstance(target, str) else target()
+            with warnings.catch_warnings():
+                # A lower version may be another problem, not an older one: TempControl-v0.
+                warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
+                env = gymnasium.make(target) if isinstance(target, str) else target()
         except (gymnasium.error.Error, ImportError) as error:
             raise UsageError(f"--env {self.env}: cannot be made: {' '.join(str(error).split())}") from None
         space = env.observation_space
