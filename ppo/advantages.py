@@ -1,6 +1,7 @@
 """Advantages over rectangular slots: generalised estimation, or differences within a slot."""
 
 import numpy as np
+from scipy.special import ndtr
 
 
 def gae(
@@ -73,6 +74,27 @@ def slot_differences(objectives: np.ndarray, actions: np.ndarray, by_rank: float
     log_rank = np.log(worse + 0.5)
     ranked = _others(log_rank) - log_rank
     return by_rank * _unit(ranked) + (1 - by_rank) * _unit(by_size) + ties
+
+
+def evening_weights(conditions: np.ndarray, width: float) -> np.ndarray:
+    """Weights of a batch's slots under which its conditions count as if they were spread evenly.
+
+    A sampler may ask again and again where it is least sure. That should tell more about those conditions, not make
+    them matter more: the rest of the law would follow. So a slot weighs less the more others lie near it: one over a
+    Gaussian kernel estimate of their density, corrected for the part of the kernel that lies out of bounds.
+
+    Args:
+        conditions: ``[E, conditions]`` in [-1, 1].
+        width: standard deviation of the kernel for one condition; it grows with the root of their number.
+
+    Returns:
+        ``[E]``, with a mean of 1.
+    """
+    width *= conditions.shape[1] ** 0.5
+    distances = ((conditions[:, None] - conditions[None]) ** 2).sum(axis=2)
+    inside = ndtr((1 - conditions) / width) - ndtr((-1 - conditions) / width)
+    weights = inside.prod(axis=1) / np.exp(-0.5 * distances / width**2).sum(axis=1)
+    return weights / weights.mean()
 
 
 def _others(values: np.ndarray) -> np.ndarray:

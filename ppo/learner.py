@@ -8,7 +8,7 @@ from actors.policy import normalise
 from actors.rollout import Collector
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
-from ppo.advantages import gae, slot_differences
+from ppo.advantages import evening_weights, gae, slot_differences
 from ppo.agent import Agent
 from ppo.config import Config
 from ppo.gradients import Batch
@@ -16,7 +16,8 @@ from ppo.running import RunningMoments
 
 FLOOR_POWER = 0.5  # of the progress, in the exponent of the std floor
 RATE_POWER = 0.6  # of the std floor, in the learning rate
-RANKS_UNTIL = 0.08  # share of the first std floor from which on ranks fade from the advantages; 0 for never
+EVENING_WIDTH = 0.2  # over which the conditions of a batch's slots are evened out
+RANKS_UNTIL = 0.03  # share of the first std floor from which on ranks fade from the advantages; 0 for never
 
 
 def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
@@ -102,6 +103,8 @@ class Learner:
         if config.advantages == "slot":
             by_rank = min(1.0, self._narrowing / RANKS_UNTIL) if RANKS_UNTIL else 1.0
             advantages = slot_differences(facts.objectives[:, 1:], facts.actions, by_rank)
+            conditions = facts.obs[:, 0, facts.actions.shape[2] :]
+            advantages *= evening_weights(conditions, EVENING_WIDTH)[:, None]
             return Batch(obs, *map(_rows, (facts.actions, facts.logprobs, advantages)))
         assert config.gamma is not None
         ends = facts.terminations | facts.truncations

@@ -20,6 +20,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "advantages by GAE and a value network": {"advantages": "gae"},
     "advantages by ranks alone": {LEARNER + "RANKS_UNTIL": 0.0},
     "advantages by differences alone": {LEARNER + "RANKS_UNTIL": math.inf},
+    "conditions not evened out": {LEARNER + "EVENING_WIDTH": 1e3},
     "first layer orthogonal, without biases": {"first_layer": "orthogonal"},
     "10 epochs": {"update_epochs": 10},
     "three hidden layers": {"hidden_sizes": (64, 64, 64)},

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ppo.advantages import gae, slot_differences
+from ppo.advantages import evening_weights, gae, slot_differences
 
 GAMMA, LAMBDA = 0.5, 0.5
 #            continues  terminated  truncated   both
@@ -90,3 +90,23 @@ def test_between_equal_outcomes_the_action_less_out_of_bounds_wins(by_rank):
     assert advantages[:2].tolist() == [[1, -1], [-1, 1]]
     assert advantages[2, 0] > 0 > advantages[2, 1]  # f comes first
     assert slot_differences(np.ones((3, 2)), INSIDE, by_rank).tolist() == np.zeros((3, 2)).tolist()
+
+
+def test_crowded_conditions_count_as_much_as_lonely_ones():
+    crowd, grid = np.full((10, 1), 0.9), np.linspace(-0.95, 0.95, 20)[:, None]
+    weights = evening_weights(np.concatenate([crowd, grid]), 0.2)
+    assert weights.mean() == pytest.approx(1)
+    assert np.ptp(weights[:10]) < 1e-12
+    assert weights[0] < 0.5 * weights[15]
+    right = weights[:10].sum() + weights[10:][grid[:, 0] > 0.45].sum()
+    left = weights[10:][grid[:, 0] < -0.45].sum()
+    assert right == pytest.approx(left, rel=0.3)  # of 16 slots there and 6 here
+
+
+@pytest.mark.parametrize("conditions", [1, 3])
+def test_even_conditions_have_even_weights_up_to_the_bounds(conditions):
+    n = 40 if conditions == 1 else 8
+    axes = np.meshgrid(*[(np.arange(n) + 0.5) * 2 / n - 1] * conditions)  # the middles of equal cells
+    weights = evening_weights(np.stack([axis.ravel() for axis in axes], axis=1), 0.2)
+    assert weights == pytest.approx(np.ones(len(weights)), abs=0.15)
+    assert evening_weights(np.array([[0.3] * conditions]), 0.2) == pytest.approx([1])
