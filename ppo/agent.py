@@ -9,6 +9,7 @@ import torch
 from actors.keys import Stream, generator
 from actors.snapshot import NetworkSpec
 from ppo.adam import Adam
+from ppo.agreement import Agreement
 from ppo.config import Config
 from ppo.gradients import AutogradGradients, Batch, normalised_advantages
 from ppo.network import initial_parameters
@@ -29,6 +30,7 @@ class Agent:
         value: the value network, or None.
         parameters: the policy's, then the value's; float64, ``[policy.size + value.size]``.
         adam: its optimiser.
+        agreement: of its updates from step to step.
     """
 
     def __init__(self, policy: NetworkSpec, config: Config):
@@ -46,6 +48,7 @@ class Agent:
         self.parameters = parameters.numpy()  # the same memory
         written = config.gradients == "written"
         self.adam = Adam(len(self.parameters), np.float32 if written else np.float64)
+        self.agreement = Agreement(len(self.parameters), config.agreement or 0.0)
         backend = WrittenGradients if written else AutogradGradients
         self._networks = backend(self.policy, self.value, parameters, config)
 
@@ -58,7 +61,9 @@ class Agent:
         """V of normalised observations, ``[n]``."""
         return self._networks.values(obs)
 
-    def update(self, batch: Batch, step: int, learning_rate: float, std_floor: float) -> dict[str, float]:
+    def update(
+        self, batch: Batch, step: int, learning_rate: float, std_floor: float, coarseness: float = 1.0
+    ) -> dict[str, float]:
         """Takes the gradient steps of one training step; changes the parameters in place.
 
         Args:
@@ -66,12 +71,14 @@ class Agent:
             step: training step, the key of the shuffles.
             learning_rate: Adam's step size in this training step.
             std_floor: of the policy that acted.
+            coarseness: weight of the agreement between updates, in [0, 1].
 
         Returns:
             ``losses/...`` averaged over the minibatches of the last epoch, and ``losses/initial_logratio``, the
             largest difference between the log-probabilities of driver and learner before the first gradient step.
         """
         config, initial_logratio, first = self.config, 0.0, self.adam.steps
+        before = self.parameters.copy()
         epochs = config.update_epochs or 1
         stats: list[dict[str, float]] = []
         if config.num_minibatches == 1:  # the same minibatch in every epoch
@@ -87,6 +94,8 @@ class Agent:
                 stats.append(stat)
             if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
                 break
+        if config.agreement:
+            self.agreement.shorten(self.parameters, before, learning_rate, coarseness)
         if not np.isfinite(self.parameters).all():
             raise FloatingPointError(f"training step {step}: the parameters are no longer finite")
         losses = {

@@ -20,7 +20,7 @@ AT_LEAST_1 = (
 )
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
-    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda"),
+    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "agreement"),
 )
 
 
@@ -66,8 +66,8 @@ class Config:
 
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
-    hidden_sizes: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers, of policy and value network alike."""
+    hidden_sizes: tuple[int, ...] | None = None
+    """Widths of the hidden layers, of policy and value network (tuning: 64 64 64; control: 64 64)."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Between the layers."""
     first_layer: Literal["law", "orthogonal"] | None = None
@@ -105,6 +105,9 @@ class Config:
     """Weight of the entropy bonus."""
     vf_coef: float = 0.5
     """Weight of the value loss."""
+    agreement: float | None = None
+    """Shortens each parameter's update by how far those of recent steps agree, which it remembers with this decay; 0
+    for never (tuning: 0.9; control: 0)."""
     max_grad_norm: float = 0.5
     """Limit of the gradient's norm; 0 for none."""
     target_kl: float | None = None
@@ -173,12 +176,16 @@ class Config:
         for name in ("gamma", "gae_lambda"):
             if (getattr(self, name) or 0) > 1:
                 raise UsageError(f"{flag(name)} {getattr(self, name)}: must be from 0 to 1")
+        if (self.agreement or 0) >= 1:
+            raise UsageError(f"--agreement {self.agreement}: must be from 0 to below 1")
         if self.driver_timeout > MAX_TIMEOUT:
             raise UsageError(f"--driver-timeout {self.driver_timeout}: must be at most {MAX_TIMEOUT}; 0 is no limit")
         if self.seed > MAX_SEED:
             raise UsageError(f"--seed {self.seed}: must be at most {MAX_SEED}")
-        if any(size < 1 for size in self.hidden_sizes):
-            raise UsageError(f"--hidden-sizes {' '.join(map(str, self.hidden_sizes))}: every width must be at least 1")
+        if any(size < 1 for size in self.hidden_sizes or ()):
+            raise UsageError(
+                f"--hidden-sizes {' '.join(map(str, self.hidden_sizes or ()))}: every width must be at least 1"
+            )
 
     def _check_combinations(self) -> None:
         assert self.num_minibatches is not None and self.time_steps is not None
@@ -222,11 +229,13 @@ class Config:
 
 TUNING_DEFAULTS: dict[str, Any] = {
     "sampler": "random",
+    "hidden_sizes": (64, 64, 64),
     "first_layer": "law",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
     "learning_rate": 3e-3,
     "advantages": "slot",
+    "agreement": 0.9,
     "update_epochs": 20,
     "num_minibatches": 1,
     "norm_obs": False,
@@ -235,11 +244,13 @@ ESTIMATED: dict[str, Any] = {"gamma": 0.0, "reward": "objective", "transform": "
 """Of a tuning problem with ``--advantages gae``."""
 CONTROL_DEFAULTS: dict[str, Any] = {
     "sampler": "env",
+    "hidden_sizes": (64, 64),
     "first_layer": "orthogonal",
     "std_floor": 0.0,
     "std_floor_final": 0.0,
     "learning_rate": 3e-4,
     "advantages": "gae",
+    "agreement": 0.0,
     "gamma": 0.99,
     "update_epochs": 10,
     "num_minibatches": 4,
@@ -271,7 +282,7 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
             raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
         if not _fits(value, fields[key].type):
             raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
-    if "hidden_sizes" in values:
+    if values.get("hidden_sizes") is not None:
         values["hidden_sizes"] = tuple(values["hidden_sizes"])
     return Config(**values)
 

@@ -17,13 +17,14 @@ from ppo.running import RunningMoments
 FLOOR_POWER = 0.5  # of the progress, in the exponent of the std floor
 RATE_POWER = 0.6  # of the std floor, in the learning rate
 EVENING_WIDTH = 0.2  # over which the conditions of a batch's slots are evened out
-RANKS_UNTIL = 0.03  # share of the first std floor from which on ranks fade from the advantages; 0 for never
+COARSE_UNTIL = 0.015  # share of the first std floor from which on ranks and agreement fade; 0 for never
 
 
 def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
     """The network for a configuration and an environment's spaces."""
     head: Literal["categorical", "gaussian"] = "categorical" if collector.choices else "gaussian"
     outputs = collector.choices or collector.action_dim
+    assert config.hidden_sizes is not None, "the configuration is resolved"
     return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, outputs)
 
 
@@ -62,6 +63,11 @@ class Learner:
         return self.std_floor / self.config.std_floor if self.config.std_floor else 1.0
 
     @property
+    def coarseness(self) -> float:
+        """1 while a law still looks for its valleys; fades in proportion to the std floor once it polishes them."""
+        return min(1.0, self._narrowing / COARSE_UNTIL) if COARSE_UNTIL else 1.0
+
+    @property
     def learning_rate(self) -> float:
         """Falls linearly if it is annealed, and with a power of the std floor. Did it not fall, a step of Adam would
         move the mean action by more and more stds: PPO would leave its trust region in one step once the std is small,
@@ -87,7 +93,7 @@ class Learner:
             "charts/std_floor": self.std_floor,
         }
         batch = self._batch(facts)
-        scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor)
+        scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor, self.coarseness)
         if batch.values is not None and batch.returns is not None:
             scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
         if self.config.norm_obs:
@@ -101,8 +107,7 @@ class Learner:
         config = self.config
         obs = normalise(_rows(facts.obs), *self._normaliser)
         if config.advantages == "slot":
-            by_rank = min(1.0, self._narrowing / RANKS_UNTIL) if RANKS_UNTIL else 1.0
-            advantages = slot_differences(facts.objectives[:, 1:], facts.actions, by_rank)
+            advantages = slot_differences(facts.objectives[:, 1:], facts.actions, self.coarseness)
             conditions = facts.obs[:, 0, facts.actions.shape[2] :]
             advantages *= evening_weights(conditions, EVENING_WIDTH)[:, None]
             return Batch(obs, *map(_rows, (facts.actions, facts.logprobs, advantages)))
@@ -134,13 +139,16 @@ class Learner:
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole state as arrays."""
-        adam = self.agent.adam
+        adam, agreement = self.agent.adam, self.agent.agreement
         return {
             "counters": np.array([self.step, self.env_steps, self.evaluations], np.int64),
             "parameters": self.agent.parameters.copy(),
             "adam_steps": np.array(adam.steps),
             "adam_exp_avg": adam.exp_avg.copy(),
             "adam_exp_avg_sq": adam.exp_avg_sq.copy(),
+            "agreement_steps": np.array(agreement.steps),
+            "agreement_mean": agreement.mean.copy(),
+            "agreement_square": agreement.square.copy(),
             "obs_moments": self.obs_moments.state(),
             "return_moments": self.return_moments.state(),
         }
@@ -150,7 +158,9 @@ class Learner:
         self.step, self.env_steps, self.evaluations = map(int, state["counters"])
         self.warm_start(state)
         self.return_moments.restore(state["return_moments"])
-        adam = self.agent.adam
+        adam, agreement = self.agent.adam, self.agent.agreement
+        agreement.steps = int(state["agreement_steps"])
+        agreement.mean[:], agreement.square[:] = state["agreement_mean"], state["agreement_square"]
         adam.steps = int(state["adam_steps"])
         adam.exp_avg[:], adam.exp_avg_sq[:] = state["adam_exp_avg"], state["adam_exp_avg_sq"]
 
