@@ -61,9 +61,7 @@ class Agent:
         """V of normalised observations, ``[n]``."""
         return self._networks.values(obs)
 
-    def update(
-        self, batch: Batch, step: int, learning_rate: float, std_floor: float, coarseness: float = 1.0
-    ) -> dict[str, float]:
+    def update(self, batch: Batch, step: int, learning_rate: float, std_floor: float) -> dict[str, float]:
         """Takes the gradient steps of one training step; changes the parameters in place.
 
         Args:
@@ -71,7 +69,6 @@ class Agent:
             step: training step, the key of the shuffles.
             learning_rate: Adam's step size in this training step.
             std_floor: of the policy that acted.
-            coarseness: weight of the agreement between updates, in [0, 1].
 
         Returns:
             ``losses/...`` averaged over the minibatches of the last epoch, and ``losses/initial_logratio``, the
@@ -95,7 +92,7 @@ class Agent:
             if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
                 break
         if config.agreement:
-            self.agreement.shorten(self.parameters, before, learning_rate, coarseness)
+            self.agreement.shorten(self.parameters, before, learning_rate)
         if not np.isfinite(self.parameters).all():
             raise FloatingPointError(f"training step {step}: the parameters are no longer finite")
         losses = {

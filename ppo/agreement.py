@@ -27,15 +27,8 @@ class Agreement:
         self.mean = np.zeros(size)
         self.square = np.zeros(size)
 
-    def shorten(self, parameters: np.ndarray, before: np.ndarray, learning_rate: float, weight: float) -> None:
-        """Moves ``parameters`` ``[size]`` back towards ``before``, what they were before this training step.
-
-        Args:
-            parameters: changed in place.
-            before: of the same shape.
-            learning_rate: the update's.
-            weight: 1 for the whole effect, 0 for none.
-        """
+    def shorten(self, parameters: np.ndarray, before: np.ndarray, learning_rate: float) -> None:
+        """Moves ``parameters`` ``[size]`` back towards ``before``, what they were before this training step."""
         self.steps += 1
         update = parameters - before
         relative = update / learning_rate
@@ -44,4 +37,4 @@ class Agreement:
         # With the bias corrections: the mean's is this share, the root mean square's its root.
         share = 1 - self.decay**self.steps
         agreement = np.abs(self.mean) / (np.sqrt(self.square * share) + 1e-12)
-        parameters[:] = before + update * (1 - weight * (1 - np.minimum(agreement, 1.0)))
+        parameters[:] = before + update * np.minimum(agreement, 1.0)

@@ -66,8 +66,8 @@ class Config:
 
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
-    hidden_sizes: tuple[int, ...] | None = None
-    """Widths of the hidden layers, of policy and value network (tuning: 64 64 64; control: 64 64)."""
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers, of policy and value network alike."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Between the layers."""
     first_layer: Literal["law", "orthogonal"] | None = None
@@ -182,10 +182,8 @@ class Config:
             raise UsageError(f"--driver-timeout {self.driver_timeout}: must be at most {MAX_TIMEOUT}; 0 is no limit")
         if self.seed > MAX_SEED:
             raise UsageError(f"--seed {self.seed}: must be at most {MAX_SEED}")
-        if any(size < 1 for size in self.hidden_sizes or ()):
-            raise UsageError(
-                f"--hidden-sizes {' '.join(map(str, self.hidden_sizes or ()))}: every width must be at least 1"
-            )
+        if any(size < 1 for size in self.hidden_sizes):
+            raise UsageError(f"--hidden-sizes {' '.join(map(str, self.hidden_sizes))}: every width must be at least 1")
 
     def _check_combinations(self) -> None:
         assert self.num_minibatches is not None and self.time_steps is not None
@@ -229,7 +227,6 @@ class Config:
 
 TUNING_DEFAULTS: dict[str, Any] = {
     "sampler": "random",
-    "hidden_sizes": (64, 64, 64),
     "first_layer": "law",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
@@ -244,7 +241,6 @@ ESTIMATED: dict[str, Any] = {"gamma": 0.0, "reward": "objective", "transform": "
 """Of a tuning problem with ``--advantages gae``."""
 CONTROL_DEFAULTS: dict[str, Any] = {
     "sampler": "env",
-    "hidden_sizes": (64, 64),
     "first_layer": "orthogonal",
     "std_floor": 0.0,
     "std_floor_final": 0.0,
@@ -282,7 +278,7 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
             raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
         if not _fits(value, fields[key].type):
             raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
-    if values.get("hidden_sizes") is not None:
+    if "hidden_sizes" in values:
         values["hidden_sizes"] = tuple(values["hidden_sizes"])
     return Config(**values)
 

@@ -17,14 +17,13 @@ from ppo.running import RunningMoments
 FLOOR_POWER = 0.5  # of the progress, in the exponent of the std floor
 RATE_POWER = 0.6  # of the std floor, in the learning rate
 EVENING_WIDTH = 0.2  # over which the conditions of a batch's slots are evened out
-COARSE_UNTIL = 0.015  # share of the first std floor from which on ranks and agreement fade; 0 for never
+RANKS_UNTIL = 0.03  # share of the first std floor from which on ranks fade from the advantages; 0 for never
 
 
 def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
     """The network for a configuration and an environment's spaces."""
     head: Literal["categorical", "gaussian"] = "categorical" if collector.choices else "gaussian"
     outputs = collector.choices or collector.action_dim
-    assert config.hidden_sizes is not None, "the configuration is resolved"
     return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, outputs)
 
 
@@ -63,9 +62,9 @@ class Learner:
         return self.std_floor / self.config.std_floor if self.config.std_floor else 1.0
 
     @property
-    def coarseness(self) -> float:
-        """1 while a law still looks for its valleys; fades in proportion to the std floor once it polishes them."""
-        return min(1.0, self._narrowing / COARSE_UNTIL) if COARSE_UNTIL else 1.0
+    def by_rank(self) -> float:
+        """Weight of ranks among the advantages: 1 while a law looks for its valleys, then falling with the floor."""
+        return min(1.0, self._narrowing / RANKS_UNTIL) if RANKS_UNTIL else 1.0
 
     @property
     def learning_rate(self) -> float:
@@ -93,7 +92,7 @@ class Learner:
             "charts/std_floor": self.std_floor,
         }
         batch = self._batch(facts)
-        scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor, self.coarseness)
+        scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor)
         if batch.values is not None and batch.returns is not None:
             scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
         if self.config.norm_obs:
@@ -107,7 +106,7 @@ class Learner:
         config = self.config
         obs = normalise(_rows(facts.obs), *self._normaliser)
         if config.advantages == "slot":
-            advantages = slot_differences(facts.objectives[:, 1:], facts.actions, self.coarseness)
+            advantages = slot_differences(facts.objectives[:, 1:], facts.actions, self.by_rank)
             conditions = facts.obs[:, 0, facts.actions.shape[2] :]
             advantages *= evening_weights(conditions, EVENING_WIDTH)[:, None]
             return Batch(obs, *map(_rows, (facts.actions, facts.logprobs, advantages)))

@@ -4,13 +4,13 @@ import pytest
 from ppo.agreement import Agreement
 
 
-def moved(agreement, updates, learning_rate=1.0, weight=1.0):
+def moved(agreement, updates, learning_rate=1.0):
     """What is left of each update."""
     left = []
     for update in updates:
         before = np.zeros(len(update))
         parameters = np.array(update, float)
-        agreement.shorten(parameters, before, learning_rate, weight)
+        agreement.shorten(parameters, before, learning_rate)
         left.append(parameters)
     return np.array(left)
 
@@ -36,11 +36,3 @@ def test_noise_is_shortened_and_a_signal_in_it_much_less():
     signal = noise + 2.0
     kept = moved(Agreement(300, 0.9), signal)[50:].mean() / signal[50:].mean()
     assert kept > 0.8
-
-
-def test_a_weight_of_0_changes_nothing_and_what_is_remembered_goes_on():
-    one, other = Agreement(3, 0.9), Agreement(3, 0.9)
-    updates = np.random.default_rng(1).normal(size=(6, 3))
-    assert np.array_equal(moved(one, updates, weight=0.0), updates)
-    moved(other, updates)
-    assert np.array_equal(one.mean, other.mean)
