@@ -14,7 +14,8 @@ from typing import Any, TypeVar, cast
 import tyro
 
 from env.errors import UsageError, nearest
-from ppo.config import Config, flag, read_config
+from ppo.config import Config, flag
+from ppo.config_file import read_config
 
 T = TypeVar("T")
 WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout")

@@ -5,12 +5,11 @@ Loads no torch, so that ``--help`` answers at once.
 
 import dataclasses
 import json
-import pathlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from actors.keys import MAX_SEED
-from env.errors import UsageError, nearest
+from env.errors import UsageError
 from env.make import Problem
 
 MAX_TIMEOUT = 1e9  # seconds
@@ -257,51 +256,3 @@ CONTROL_DEFAULTS: dict[str, Any] = {
 def flag(name: str) -> str:
     """The flag of a field."""
     return "--" + name.replace("_", "-")
-
-
-def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
-    """Reads a ``config.json``.
-
-    Raises:
-        UsageError: it cannot be read, has an unknown key, or a value of the wrong type; the text names ``flag``.
-    """
-    try:
-        values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or f"not JSON: {error}"
-        raise UsageError(f"{flag} {path}: {reason}") from None
-    if not isinstance(values, dict):
-        raise UsageError(f"{flag} {path}: must hold one JSON object")
-    fields = {field.name: field for field in dataclasses.fields(Config)}
-    for key, value in values.items():
-        if key not in fields:
-            raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
-        if not _fits(value, fields[key].type):
-            raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
-    if "hidden_sizes" in values:
-        values["hidden_sizes"] = tuple(values["hidden_sizes"])
-    return Config(**values)
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a JSON value fits a field's type: int, float, bool, str, a literal, a tuple of ints, or None."""
-    if hasattr(kind, "__args__"):
-        if getattr(kind, "__origin__", None) is Literal:
-            return value in kind.__args__
-        if getattr(kind, "__origin__", None) is tuple:
-            return isinstance(value, list) and all(_fits(item, int) for item in value)
-        return any(_fits(value, option) for option in kind.__args__)
-    if kind is type(None):
-        return value is None
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, (int, float) if kind is float else kind)
-
-
-def _describe(kind: Any) -> str:
-    """A type in words."""
-    if getattr(kind, "__origin__", None) is Literal:
-        return "one of " + ", ".join(map(str, kind.__args__))
-    if getattr(kind, "__origin__", None) is tuple:
-        return "a list of int"
-    return kind.__name__ if isinstance(kind, type) else " or ".join(map(_describe, kind.__args__))

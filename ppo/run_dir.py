@@ -14,7 +14,8 @@ from actors.law import save_law
 from actors.snapshot import Snapshot
 from env.errors import UsageError
 from ppo.checkpoint import load_checkpoint, save_checkpoint, write_atomically
-from ppo.config import Config, read_config
+from ppo.config import Config
+from ppo.config_file import read_config
 from ppo.evaluation import Evaluator
 
 Row = dict[str, float]

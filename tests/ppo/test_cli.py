@@ -11,7 +11,7 @@ import pytest
 from env import UsageError
 from ppo import Config
 from ppo.cli import parse, run_main
-from ppo.config import read_config
+from ppo.config_file import read_config
 from ppo.run_dir import RunDir
 from ppo.train import main, train
 
