@@ -28,6 +28,7 @@ STANDARD = Config(
     hidden_sizes=(64, 64),
     advantages="gae",
     reward="improvement",
+    agreement=0.0,
     update_epochs=10,
     eval_every=0,
     training_steps=10**6,
