@@ -112,11 +112,16 @@ def decimated(errors: Sequence[float]) -> list[float]:
     return [float(np.mean(part)) for part in np.array_split(errors, min(len(errors), CURVE_POINTS))]
 
 
+def missing_cells(out: pathlib.Path, cells: Sequence[Cell]) -> list[Cell]:
+    """Those that the CSVs in ``out``, one a group, do not have."""
+    tables = {group: Table(out / f"{group}.csv", COLUMNS) for group in {cell.group for cell in cells}}
+    return [cell for cell in cells if not tables[cell.group].has(cell.key)]
+
+
 def run_cells(out: pathlib.Path, cells: Sequence[Cell]) -> dict[str, list[Cells]]:
     """Runs those that the CSVs in ``out``, one a group, lack; returns the rows of all by group, in the order given."""
     tables = {cell.group: Table(out / f"{cell.group}.csv", COLUMNS) for cell in cells}
-    missing = [cell for cell in cells if not tables[cell.group].has(cell.key)]
-    if missing:
+    if missing := missing_cells(out, cells):
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         context = multiprocessing.get_context("spawn")
         with concurrent.futures.ProcessPoolExecutor(workers, context, max_tasks_per_child=1) as executor:

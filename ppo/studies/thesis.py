@@ -13,7 +13,7 @@ import dataclasses
 import pathlib
 
 from ppo.config import Config
-from ppo.studies.cells import Cell, run_cells
+from ppo.studies.cells import Cell, missing_cells, run_cells
 from ppo.studies.report import write_report
 
 FIRST_SEED = 51  # none below was used otherwise than while tuning the defaults, or looked at
@@ -62,6 +62,8 @@ def cells(group: str, seeds: int, quick: bool) -> list[Cell]:
 
 
 def thesis(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
-    """Runs what is missing, and writes tables and figures into ``out``."""
-    wanted = [cell for group in GROUPS if only in (None, group) for cell in cells(group, seeds, quick)]
-    write_report(out, run_cells(out, wanted))
+    """Runs what is missing of one group or of all, and writes tables and figures of the complete ones into ``out``."""
+    groups = {group: cells(group, seeds, quick) for group in GROUPS}
+    run_cells(out, [cell for group in GROUPS if only in (None, group) for cell in groups[group]])
+    complete = [cell for group in GROUPS if not missing_cells(out, groups[group]) for cell in groups[group]]
+    write_report(out, run_cells(out, complete))
