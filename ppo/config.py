@@ -106,7 +106,7 @@ class Config:
     """Weight of the value loss."""
     agreement: float | None = None
     """Shortens each parameter's update by how far those of recent steps agree, which it remembers with this decay; 0
-    for never (tuning: 0.9; control: 0)."""
+    for never (tuning: 0.9; control and reinforce: 0)."""
     max_grad_norm: float = 0.5
     """Limit of the gradient's norm; 0 for none."""
     target_kl: float | None = None
@@ -156,7 +156,7 @@ class Config:
                     raise UsageError(f"{what}: only a tuning problem takes it, and --env {self.env} is none")
         defaults = defaults | {"time_steps": problem.slot_length()}
         if self.algo == "reinforce":
-            defaults = defaults | {"update_epochs": 1, "num_minibatches": 1}
+            defaults = defaults | {"update_epochs": 1, "num_minibatches": 1, "agreement": 0.0}
         filled = {name: value for name, value in defaults.items() if getattr(self, name) is None}
         config = dataclasses.replace(self, **filled)
         config._check_combinations()

@@ -1,4 +1,4 @@
-"""Starts where the policy is least sure."""
+"""Starts where the policy is less sure."""
 
 import numpy as np
 
@@ -7,7 +7,11 @@ from actors.samplers.base import Sampler
 
 
 class Uncertainty(Sampler):
-    """Each start is the one of many random candidates at which the policy's entropy is highest (Lewis & Gale 1994).
+    """Each start is one of many random candidates, the more likely the higher the policy's entropy there.
+
+    Candidates are ranked by entropy (Lewis & Gale 1994), and the one at rank r is taken with a probability in
+    proportion to 1/r (Kirsch et al. 2023, arXiv 2106.12059, softrank). Always taking the first would put all starts of
+    a batch into one corner of the conditions, where the entropy has its maximum, and the rest would be forgotten.
 
     A policy whose std does not depend on the state makes all candidates tie, which leaves random starts. Here it
     does depend on it, and where the std is floored the candidates are ranked by the unfloored one.
@@ -16,8 +20,12 @@ class Uncertainty(Sampler):
     def __init__(self, l_bounds: np.ndarray, u_bounds: np.ndarray, candidates: int = 256):
         super().__init__(l_bounds, u_bounds)
         self.candidates = candidates
+        weights = 1 / np.arange(1, candidates + 1)
+        self._cumulative = np.cumsum(weights)[:-1] / np.sum(weights)
 
     def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
         candidates = self.scale(rng.random((n, self.candidates, self.dims)))[rows]
-        best = np.argmax(policy.uncertainty(candidates), axis=1)
-        return candidates[np.arange(len(candidates)), best]
+        ranks = np.searchsorted(self._cumulative, rng.random(n)[rows], side="right")  # 0 is the least sure
+        order = np.argsort(-policy.uncertainty(candidates), axis=1, kind="stable")
+        first = np.arange(len(candidates))
+        return candidates[first, order[first, ranks]]
