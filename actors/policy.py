@@ -47,16 +47,18 @@ class Policy:
 
         Args:
             obs: raw observations, ``[n, obs_dim]``.
-            noise: standard normals ``[n, action_dim]`` (Gaussian) or uniforms ``[n, 1]`` (categorical).
+            noise: standard normals (Gaussian) or uniforms (categorical), ``[n, action_dim]``.
 
         Returns:
-            Actions ``[n, action_dim]`` before any clipping (Gaussian) or choices ``[n, 1]`` (categorical), and their
+            Actions before any clipping (Gaussian) or choices (categorical), ``[n, action_dim]``, and their
             log-probabilities ``[n]``.
         """
         out = self._forward(obs)
         padded = _pad(noise)
         if self.spec.head == "categorical":
-            actions, logprobs = _choose(out, padded)
+            chosen = [_choose(out[:, part], padded[:, [i]]) for i, part in enumerate(self.spec.logits)]
+            actions = np.concatenate([choice for choice, _ in chosen], axis=1)
+            logprobs = np.sum([logprob for _, logprob in chosen], axis=0)
         else:
             mean, log_std = self._gaussian(out)
             std = np.exp(log_std)
@@ -66,10 +68,10 @@ class Policy:
         return actions[: len(obs)], logprobs[: len(obs)]
 
     def mode(self, obs: np.ndarray) -> np.ndarray:
-        """The likeliest actions: ``[n, action_dim]`` (Gaussian, the mean) or ``[n, 1]`` (categorical)."""
+        """The likeliest actions, ``[n, action_dim]``; of a Gaussian, the means."""
         out = self._forward(obs)[: len(obs)]
         if self.spec.head == "categorical":
-            return np.argmax(out, axis=-1)[:, None].astype(np.float64)
+            return np.stack([np.argmax(out[:, part], axis=-1) for part in self.spec.logits], axis=1).astype(np.float64)
         return out[:, : self.spec.action_dim]
 
     def uncertainty(self, candidates: np.ndarray) -> np.ndarray:
@@ -95,8 +97,7 @@ class Policy:
             if self.spec.head == "gaussian":
                 np.sum(out, axis=-1, out=row)
             else:
-                logprobs = _log_softmax(out)
-                row[:] = -np.sum(np.exp(logprobs) * logprobs, axis=-1)
+                row[:] = sum(_entropy(out[:, part]) for part in self.spec.logits)
         return ranks
 
     def _forward(self, obs: np.ndarray) -> np.ndarray:
@@ -126,6 +127,11 @@ def _pad(rows: np.ndarray) -> np.ndarray:
 def _log_softmax(logits: np.ndarray) -> np.ndarray:
     shifted = logits - np.max(logits, axis=-1, keepdims=True)
     return shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True))
+
+
+def _entropy(logits: np.ndarray) -> np.ndarray:
+    logprobs = _log_softmax(logits)
+    return -np.sum(np.exp(logprobs) * logprobs, axis=-1)
 
 
 def _choose(logits: np.ndarray, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -83,8 +83,8 @@ class Collector:
 
     Attributes:
         obs_dim: size of an observation.
-        action_dim: numbers in an action; 1 for a choice.
-        choices: how many there are to choose from; 0 where actions are continuous.
+        action_dim: numbers in an action.
+        choices: among how many each of them chooses; empty where actions are continuous.
         sampler: of start states; None where the environment's own are used.
         policy: the current one; None before the first snapshot.
     """
@@ -97,8 +97,8 @@ class Collector:
         batch = self._batch(1)
         self.obs_dim = int(np.prod(_shape(batch.single_observation_space)))
         actions = batch.single_action_space
-        self.choices = int(actions.n) if isinstance(actions, spaces.Discrete) else 0
-        self.action_dim = 1 if self.choices else int(np.prod(_shape(actions)))
+        self.choices = _choices(actions)
+        self.action_dim = len(self.choices) or int(np.prod(_shape(actions)))
         self._action_map = ActionMap(actions)
         tuning = self._objective is not None
         self._layouts = {kind: Layout(job.length(kind), self.obs_dim, self.action_dim, tuning) for kind in Kind}
@@ -204,8 +204,14 @@ class Collector:
 
 
 def _shape(space: spaces.Space) -> tuple[int, ...]:
-    assert space.shape is not None, "Box and Discrete have one"
+    assert space.shape is not None, "Box, Discrete and MultiDiscrete have one"
     return space.shape
+
+
+def _choices(space: spaces.Space) -> tuple[int, ...]:
+    if isinstance(space, spaces.Discrete):
+        return (int(space.n),)
+    return tuple(map(int, space.nvec.reshape(-1))) if isinstance(space, spaces.MultiDiscrete) else ()
 
 
 def _make_sampler(job: Job, batch: VectorEnv) -> Sampler | None:
@@ -220,7 +226,7 @@ def _make_sampler(job: Job, batch: VectorEnv) -> Sampler | None:
 
 
 class ActionMap:
-    """From a policy's actions to those of an environment: a choice, or numbers clipped to [-1, 1] and scaled to bounds.
+    """From a policy's actions to those of an environment: choices, or numbers clipped to [-1, 1] and scaled to bounds.
 
     Where a space has no bounds, its actions are used as they are.
     """
@@ -237,6 +243,8 @@ class ActionMap:
         """Actions ``[n, action_dim]`` of the policy, for the environment."""
         if isinstance(self.space, spaces.Discrete):
             return actions[:, 0].astype(np.int64) + self.space.start
+        if isinstance(self.space, spaces.MultiDiscrete):
+            return actions.reshape(-1, *_shape(self.space)).astype(self.space.dtype) + self.space.start
         assert isinstance(self.space, spaces.Box)
         actions = actions.reshape(-1, *self.space.shape)
         unit = np.minimum(np.maximum(actions, -1), 1)

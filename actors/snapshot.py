@@ -28,7 +28,8 @@ class NetworkSpec:
         hidden_sizes: widths of the hidden layers.
         activation: between layers.
         head: ``gaussian`` (a mean and a raw log std for each action), ``categorical`` (logits) or ``value``.
-        action_dim: number of continuous actions, or of choices; 1 for a value.
+        action_dim: numbers in an action, one for each choice to be made; 1 for a value.
+        choices: of a categorical head, among how many each of these chooses, ``[action_dim]``; else empty.
     """
 
     obs_dim: int
@@ -36,11 +37,18 @@ class NetworkSpec:
     activation: Literal["tanh", "relu"]
     head: Literal["gaussian", "categorical", "value"]
     action_dim: int
+    choices: tuple[int, ...] = ()
+
+    @functools.cached_property
+    def logits(self) -> list[slice]:
+        """Where among the outputs the logits of each choice are."""
+        ends = list(itertools.accumulate(self.choices))
+        return [slice(end - n, end) for n, end in zip(self.choices, ends, strict=True)]
 
     @functools.cached_property
     def layers(self) -> list[tuple[int, int]]:
         """(inputs, outputs) of each linear layer, in order."""
-        outputs = 2 * self.action_dim if self.head == "gaussian" else self.action_dim
+        outputs = {"gaussian": 2 * self.action_dim, "categorical": sum(self.choices), "value": 1}[self.head]
         sizes = [self.obs_dim, *self.hidden_sizes, outputs]
         return list(itertools.pairwise(sizes))
 
@@ -117,5 +125,5 @@ class Snapshot:
 def _parse_header(header: bytes) -> tuple[NetworkSpec, bool]:
     """The network, and whether there is a normaliser; the same bytes at every step of a run."""
     content = json.loads(header)
-    sizes = tuple(content["spec"].pop("hidden_sizes"))
-    return NetworkSpec(**content["spec"], hidden_sizes=sizes), content["normalised"]
+    spec = {name: tuple(value) if isinstance(value, list) else value for name, value in content["spec"].items()}
+    return NetworkSpec(**spec), content["normalised"]

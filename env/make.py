@@ -103,9 +103,10 @@ class Problem:
         if native := self._native():
             return native(num_envs)
         batch = SyncVectorEnv([self._single] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
-        if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete):
+        if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(
-                f"--env {self.env}: actions {batch.single_action_space} are not supported, only Box and Discrete are"
+                f"--env {self.env}: actions {batch.single_action_space} are not supported, only Box, Discrete and "
+                f"MultiDiscrete are"
             )
         return batch
 

@@ -19,7 +19,7 @@ AT_LEAST_1 = (
 )
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
-    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "agreement"),
+    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "agreement", "warmup"),
 )
 
 
@@ -79,7 +79,9 @@ class Config:
     std_floor_final: float | None = None
     """The floor at the end; it falls exponentially in between (tuning: 1e-4; control: 0)."""
     learning_rate: float | None = None
-    """Adam's step size at the start (tuning: 3e-3; control: 3e-4). It falls with the std floor."""
+    """Adam's step size at the start (tuning: 6e-3; control: 3e-4). It falls with the std floor."""
+    warmup: float | None = None
+    """Share of the training in which the learning rate rises to its start (tuning: 0.05; control and reinforce: 0)."""
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
@@ -106,7 +108,7 @@ class Config:
     """Weight of the value loss."""
     agreement: float | None = None
     """Shortens each parameter's update by how far those of recent steps agree, which it remembers with this decay; 0
-    for never (tuning: 0.9; control and reinforce: 0)."""
+    for never (tuning: 0.8; control and reinforce: 0)."""
     max_grad_norm: float = 0.5
     """Limit of the gradient's norm; 0 for none."""
     target_kl: float | None = None
@@ -156,7 +158,7 @@ class Config:
                     raise UsageError(f"{what}: only a tuning problem takes it, and --env {self.env} is none")
         defaults = defaults | {"time_steps": problem.slot_length()}
         if self.algo == "reinforce":
-            defaults = defaults | {"update_epochs": 1, "num_minibatches": 1, "agreement": 0.0}
+            defaults = defaults | {"update_epochs": 1, "num_minibatches": 1, "agreement": 0.0, "warmup": 0.0}
         filled = {name: value for name, value in defaults.items() if getattr(self, name) is None}
         config = dataclasses.replace(self, **filled)
         config._check_combinations()
@@ -172,7 +174,7 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise UsageError(f"{flag(name)} {value}: must be above 0")
-        for name in ("gamma", "gae_lambda"):
+        for name in ("gamma", "gae_lambda", "warmup"):
             if (getattr(self, name) or 0) > 1:
                 raise UsageError(f"{flag(name)} {getattr(self, name)}: must be from 0 to 1")
         if (self.agreement or 0) >= 1:
@@ -229,9 +231,10 @@ TUNING_DEFAULTS: dict[str, Any] = {
     "first_layer": "law",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
-    "learning_rate": 3e-3,
+    "learning_rate": 6e-3,
+    "warmup": 0.05,
     "advantages": "slot",
-    "agreement": 0.9,
+    "agreement": 0.8,
     "update_epochs": 20,
     "num_minibatches": 1,
     "norm_obs": False,
@@ -244,6 +247,7 @@ CONTROL_DEFAULTS: dict[str, Any] = {
     "std_floor": 0.0,
     "std_floor_final": 0.0,
     "learning_rate": 3e-4,
+    "warmup": 0.0,
     "advantages": "gae",
     "agreement": 0.0,
     "gamma": 0.99,

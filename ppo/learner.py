@@ -23,8 +23,8 @@ RANKS_UNTIL = 0.03  # share of the first std floor from which on ranks fade from
 def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
     """The network for a configuration and an environment's spaces."""
     head: Literal["categorical", "gaussian"] = "categorical" if collector.choices else "gaussian"
-    outputs = collector.choices or collector.action_dim
-    return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, outputs)
+    outputs = (collector.action_dim, collector.choices)
+    return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, *outputs)
 
 
 class Learner:
@@ -70,10 +70,14 @@ class Learner:
     def learning_rate(self) -> float:
         """Falls linearly if it is annealed, and with a power of the std floor. Did it not fall, a step of Adam would
         move the mean action by more and more stds: PPO would leave its trust region in one step once the std is small,
-        and lose its valley. Did it fall as fast as the floor, the law would never arrive."""
-        assert self.config.learning_rate is not None
+        and lose its valley. Did it fall as fast as the floor, the law would never arrive.
+
+        It warms up first. Which of two valleys a law settles in is decided in the first few hundred steps, by a slight
+        difference between them: small updates average over more samples before they commit."""
+        assert self.config.learning_rate is not None and self.config.warmup is not None
         linear = 1 - self.progress if self.config.anneal_lr else 1.0
-        return self.config.learning_rate * linear * self._narrowing**RATE_POWER
+        warm = min(1.0, (self.step + 1) / (self.config.warmup * self.config.training_steps + 1))
+        return self.config.learning_rate * warm * linear * self._narrowing**RATE_POWER
 
     @property
     def _normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:

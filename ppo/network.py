@@ -53,11 +53,12 @@ def forward(spec: NetworkSpec, flat: torch.Tensor, obs: torch.Tensor) -> torch.T
 def logprobs_and_entropy(
     spec: NetworkSpec, flat: torch.Tensor, std_floor: float, obs: torch.Tensor, actions: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities ``[n]`` of actions ``[n, action_dim]`` (or choices ``[n, 1]``), and entropies ``[n]``."""
+    """Log-probabilities ``[n]`` of actions (or choices) ``[n, action_dim]``, and entropies ``[n]``."""
     out = forward(spec, flat, obs)
     if spec.head == "categorical":
-        log_p = torch.log_softmax(out, dim=-1)
-        return log_p.gather(1, actions.long())[:, 0], -(log_p.exp() * log_p).sum(-1)
+        parts = [torch.log_softmax(out[:, part], dim=-1) for part in spec.logits]
+        chosen = [log_p.gather(1, actions[:, [i]].long())[:, 0] for i, log_p in enumerate(parts)]
+        return torch.stack(chosen).sum(0), torch.stack([-(log_p.exp() * log_p).sum(-1) for log_p in parts]).sum(0)
     mean, raw = out[:, : spec.action_dim], out[:, spec.action_dim :].clamp(max=RAW_LOG_STD_MAX)
     log_std = 0.5 * torch.log(std_floor**2 + torch.exp(2 * raw))
     logprobs = -0.5 * ((actions - mean) / log_std.exp()) ** 2 - log_std - LOG_SQRT_2PI

@@ -205,18 +205,24 @@ class WrittenGradients:
     def _categorical(
         self, out: np.ndarray, batch: Batch, std_floor: float, log: bool
     ) -> tuple[np.ndarray, dict[str, float]]:
-        """Slope of the loss at the logits, ``[n, choices]``, and the losses."""
-        rows, choices = np.arange(len(out)), batch.actions[:, 0].astype(np.int64)
-        log_p = out - out.max(axis=1, keepdims=True)
-        log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
+        """Slope of the loss at the logits, ``[n, sum of the choices]``, and the losses."""
+        log_p = np.empty_like(out)
+        for part in self.policy.logits:
+            log_p[:, part] = out[:, part] - out[:, part].max(axis=1, keepdims=True)
+            log_p[:, part] -= np.log(np.exp(log_p[:, part]).sum(axis=1, keepdims=True))
+        rows = np.arange(len(out))[:, None]
+        columns = batch.actions.astype(np.int64) + [part.start for part in self.policy.logits]
+        slope, losses = self._policy_slope(log_p[rows, columns].sum(axis=1), batch, log)
         p = np.exp(log_p)
-        slope, losses = self._policy_slope(log_p[rows, choices], batch, log)
-        entropies = -(p * log_p).sum(axis=1, keepdims=True)
         d_out = -slope[:, None] * p
-        d_out[rows, choices] += slope
-        d_out += (self.config.ent_coef / len(out)) * p * (log_p + entropies)
+        d_out[rows, columns] += slope[:, None]
+        entropy = 0.0
+        for part in self.policy.logits:
+            entropies = -(p[:, part] * log_p[:, part]).sum(axis=1, keepdims=True)
+            d_out[:, part] += (self.config.ent_coef / len(out)) * p[:, part] * (log_p[:, part] + entropies)
+            entropy += float(entropies.mean())
         if log:
-            losses["entropy"] = float(entropies.mean())
+            losses["entropy"] = entropy
         return d_out, losses
 
     def _policy_slope(self, logprobs: np.ndarray, batch: Batch, log: bool) -> tuple[np.ndarray, dict[str, float]]:

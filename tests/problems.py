@@ -169,3 +169,25 @@ class Displaced(Quadratic):
 
     def __call__(self, x, c):
         return 1e-3 * super().__call__(x, c) + 500
+
+
+class Lock(gymnasium.Env):
+    """Two dials to be set to what the observation shows: a reward of 1 for each that is right, at each of 8 steps."""
+
+    observation_space = spaces.Discrete(6)
+    action_space = spaces.MultiDiscrete([3, 2], start=[-1, 4])
+
+    def _shown(self):
+        self.wanted = int(self.np_random.integers(6))
+        return self.wanted
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = 8
+        return self._shown(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.left -= 1
+        right = int(action[0] == self.wanted % 3 - 1) + int(action[1] == self.wanted // 3 + 4)
+        return self._shown(), float(right), False, self.left == 0, {}

@@ -19,7 +19,7 @@ def job(env="rosenbrock", sampler="random", episodes=12, time_steps=2, **changes
 def collector(a_job, version=4, seed=0):
     made = Collector(a_job)
     head = "categorical" if made.choices else "gaussian"
-    spec = NetworkSpec(made.obs_dim, (8,), "tanh", head, made.choices or made.action_dim)
+    spec = NetworkSpec(made.obs_dim, (8,), "tanh", head, made.action_dim, made.choices)
     theta = 0.5 * np.random.default_rng(seed).normal(size=spec.size)
     made.update(Snapshot(version, spec, theta, 1e-3))
     return made

@@ -5,7 +5,7 @@ import numpy as np
 from actors import NetworkSpec
 from ppo.gradients import Batch
 
-SPECS = [NetworkSpec(3, (5, 4), "tanh", "gaussian", 2), NetworkSpec(3, (5,), "relu", "categorical", 4)]
+SPECS = [NetworkSpec(3, (5, 4), "tanh", "gaussian", 2), NetworkSpec(3, (5,), "relu", "categorical", 2, (4, 3))]
 
 
 def batch_for(spec, n=12, seed=0):
@@ -14,6 +14,6 @@ def batch_for(spec, n=12, seed=0):
     if spec.head == "gaussian":
         actions = rng.normal(size=(n, spec.action_dim))
     else:
-        actions = rng.integers(0, spec.action_dim, (n, 1)).astype(float)
+        actions = rng.integers(0, spec.choices, (n, spec.action_dim)).astype(float)
     numbers = [rng.normal(size=n) for _ in range(4)]
     return Batch(obs, actions, numbers[0] - 3, *numbers[1:])

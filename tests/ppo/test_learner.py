@@ -86,6 +86,8 @@ def test_schedules():
     assert learner.std_floor == pytest.approx(0.01)  # half the way, at the root of a quarter
     assert learner.learning_rate == pytest.approx(0.5 * 0.75 * 0.1**0.6)  # linear, and with the floor
     assert learner.snapshot().std_floor == learner.std_floor
+    learner.step = 0
+    assert learner.learning_rate == pytest.approx(0.5 / (0.05 * 100 + 1))  # the first of five steps of warming up
     constant, _ = learner_and_collector(anneal_lr=False, learning_rate=0.5, std_floor=0.0, std_floor_final=0.0)
     constant.step = 2500
     assert constant.learning_rate == 0.5

@@ -58,6 +58,14 @@ def test_the_scale_and_the_place_of_f_do_not_matter(time_steps, tmp_path):
     assert regrets["Displaced"] < 1e-3
 
 
+def test_learns_several_choices_at_once(tmp_path):
+    config = Config(
+        env="tests.problems:Lock", time_steps=8, episodes=16, training_steps=40, eval_every=40, drivers=0,
+        learning_rate=3e-3,
+    )  # fmt: skip
+    assert train(config, tmp_path, quiet=True, pictures=False)["eval"]["final"] == 16.0  # two dials, eight steps
+
+
 def test_counts(tmp_path):
     summary = train(SMALL, tmp_path, quiet=True, pictures=False)
     assert summary["training_steps"] == 25

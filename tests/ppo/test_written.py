@@ -35,9 +35,11 @@ CONFIGS = [
 @pytest.mark.parametrize("config", CONFIGS, ids=["plain", "all terms", "reinforce"])
 @pytest.mark.parametrize("hidden", [(64, 64), (16, 8, 12), (7,), ()])
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
-@pytest.mark.parametrize(("head", "action_dim"), [("gaussian", 1), ("gaussian", 3), ("categorical", 4)])
-def test_gradients_agree_with_autograd(head, action_dim, activation, hidden, config):
-    spec = NetworkSpec(5, hidden, activation, head, action_dim)
+@pytest.mark.parametrize(
+    "outputs", [("gaussian", 1), ("gaussian", 3), ("categorical", 1, (4,)), ("categorical", 2, (2, 3))]
+)
+def test_gradients_agree_with_autograd(outputs, activation, hidden, config):
+    spec = NetworkSpec(5, hidden, activation, *outputs)
     reference, written, rounded = both(spec, config)
     for n, seed in ((60, 0), (13, 1), (1, 2), (60, 3)):
         batch = batch_for(spec, n, seed)
