@@ -52,6 +52,7 @@ class Job:
         evaluate_starts: whether f of the starts is among the facts; it costs an evaluation a slot.
         eval_episodes: evaluation episodes where there are no such states.
         eval_time_steps: their length at the most.
+        mirrored: whether every second time step of a slot takes the noise of the one before, negated.
         profile: directory that driver processes write their profiles to; None for no profiles.
     """
 
@@ -65,6 +66,7 @@ class Job:
     evaluate_starts: bool = True
     eval_episodes: int = 0
     eval_time_steps: int = 1
+    mirrored: bool = False
     profile: str | None = None
 
     def slots(self, kind: Kind) -> int:
@@ -172,7 +174,10 @@ class Collector:
         method = "random" if self.choices else "standard_normal"
         key = (self.job.seed, task.step, Stream.ACTIONS)
         shape = (self.job.time_steps, self.action_dim)
-        return slot_numbers(method, key, self.job.episodes, slice(task.start, task.stop), shape)
+        noise = slot_numbers(method, key, self.job.episodes, slice(task.start, task.stop), shape)
+        if self.job.mirrored and not self.choices:
+            noise[:, 1::2] = -noise[:, : self.job.time_steps - 1 : 2]
+        return noise
 
     def _seeds(self, task: Task, episode: np.ndarray) -> list[int]:
         # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.

@@ -125,5 +125,6 @@ class Snapshot:
 def _parse_header(header: bytes) -> tuple[NetworkSpec, bool]:
     """The network, and whether there is a normaliser; the same bytes at every step of a run."""
     content = json.loads(header)
-    spec = {name: tuple(value) if isinstance(value, list) else value for name, value in content["spec"].items()}
-    return NetworkSpec(**spec), content["normalised"]
+    spec = content["spec"]
+    sizes, choices = tuple(spec.pop("hidden_sizes")), tuple(spec.pop("choices"))
+    return NetworkSpec(**spec, hidden_sizes=sizes, choices=choices), content["normalised"]

@@ -39,6 +39,7 @@ class Agent:
         self.config = config
         seed = int(generator(config.seed, 0, Stream.INIT).integers(2**62))
         rng = torch.Generator().manual_seed(seed)
+        assert config.init_std is not None
         knobs = policy.action_dim if config.first_layer == "law" else None
         parts = [initial_parameters(self.policy, rng, config.init_std, knobs)]
         if config.advantages != "slot":

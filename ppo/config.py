@@ -65,15 +65,18 @@ class Config:
 
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
-    hidden_sizes: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers, of policy and value network alike."""
+    hidden_sizes: tuple[int, ...] | None = None
+    """Widths of the hidden layers, of policy and value network alike (tuning: 64 32 32; control: 64 64)."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Between the layers."""
     first_layer: Literal["law", "orthogonal"] | None = None
     """How it starts: with biases and blind to the knobs, or orthogonal with neither (tuning: law; control:
     orthogonal)."""
-    init_std: float = 1.0
-    """Initial std of a continuous policy."""
+    init_std: float | None = None
+    """Initial std of a continuous policy, under which the floor lies (tuning: 0.01, so the floor decides; control: 1)."""
+    noise: Literal["mirrored", "independent"] | None = None
+    """Of a continuous policy's actions: mirrored gives every second time step of a slot the noise of the one before,
+    negated (mirrored wherever --advantages is slot; else independent)."""
     std_floor: float | None = None
     """Least std of a continuous policy at the start of training (tuning: 0.3; control: 0)."""
     std_floor_final: float | None = None
@@ -149,7 +152,7 @@ class Config:
             if self.algo == "reinforce" or length == 1 or any(getattr(self, name) is not None for name in ESTIMATED):
                 defaults = defaults | {"advantages": "gae"}
             if (self.advantages or defaults["advantages"]) == "gae":
-                defaults = defaults | ESTIMATED
+                defaults = defaults | ESTIMATED | {"noise": "independent"}
         else:
             defaults = CONTROL_DEFAULTS
             for name in ("reward", "transform", "evaluation_cost_ms"):
@@ -183,8 +186,9 @@ class Config:
             raise UsageError(f"--driver-timeout {self.driver_timeout}: must be at most {MAX_TIMEOUT}; 0 is no limit")
         if self.seed > MAX_SEED:
             raise UsageError(f"--seed {self.seed}: must be at most {MAX_SEED}")
-        if any(size < 1 for size in self.hidden_sizes):
-            raise UsageError(f"--hidden-sizes {' '.join(map(str, self.hidden_sizes))}: every width must be at least 1")
+        if any(size < 1 for size in self.hidden_sizes or ()):
+            widths = " ".join(map(str, self.hidden_sizes or ()))
+            raise UsageError(f"--hidden-sizes {widths}: every width must be at least 1")
 
     def _check_combinations(self) -> None:
         assert self.num_minibatches is not None and self.time_steps is not None
@@ -214,6 +218,8 @@ class Config:
             name, value = what[2:].replace("-", "_").split()
             if getattr(self, name) == value and self.problem().family != "tuning":
                 raise UsageError(f"{what}: only a tuning problem takes it, and --env {self.env} is none")
+        if self.noise == "mirrored" and self.advantages != "slot":
+            raise UsageError("--noise mirrored: only with --advantages slot, which compares the time steps of a slot")
         if self.advantages == "slot":
             if self.time_steps == 1:
                 raise UsageError("--advantages slot: compares the time steps of a slot, and --time-steps is 1")
@@ -228,7 +234,10 @@ class Config:
 
 TUNING_DEFAULTS: dict[str, Any] = {
     "sampler": "random",
+    "hidden_sizes": (64, 32, 32),
     "first_layer": "law",
+    "init_std": 0.01,
+    "noise": "mirrored",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
     "learning_rate": 6e-3,
@@ -243,7 +252,10 @@ ESTIMATED: dict[str, Any] = {"gamma": 0.0, "reward": "objective", "transform": "
 """Of a tuning problem with ``--advantages gae``."""
 CONTROL_DEFAULTS: dict[str, Any] = {
     "sampler": "env",
+    "hidden_sizes": (64, 64),
     "first_layer": "orthogonal",
+    "init_std": 1.0,
+    "noise": "independent",
     "std_floor": 0.0,
     "std_floor_final": 0.0,
     "learning_rate": 3e-4,

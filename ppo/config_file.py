@@ -28,7 +28,7 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
             raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
         if not _fits(value, fields[key].type):
             raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
-    if "hidden_sizes" in values:
+    if values.get("hidden_sizes") is not None:
         values["hidden_sizes"] = tuple(values["hidden_sizes"])
     return Config(**values)
 

@@ -89,4 +89,5 @@ def make_job(config: Config, eval_starts: np.ndarray | None) -> Job:
         config.advantages != "slot" and config.reward != "objective",  # no other reward needs f of the starts
         config.eval_episodes,
         length,
+        mirrored=config.noise == "mirrored",
     )

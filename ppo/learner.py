@@ -14,7 +14,7 @@ from ppo.config import Config
 from ppo.gradients import Batch
 from ppo.running import RunningMoments
 
-FLOOR_POWER = 0.5  # of the progress, in the exponent of the std floor
+FLOOR_POWER = 0.45  # of the progress, in the exponent of the std floor
 RATE_POWER = 0.6  # of the std floor, in the learning rate
 EVENING_WIDTH = 0.2  # over which the conditions of a batch's slots are evened out
 RANKS_UNTIL = 0.03  # share of the first std floor from which on ranks fade from the advantages; 0 for never
@@ -23,6 +23,7 @@ RANKS_UNTIL = 0.03  # share of the first std floor from which on ranks fade from
 def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
     """The network for a configuration and an environment's spaces."""
     head: Literal["categorical", "gaussian"] = "categorical" if collector.choices else "gaussian"
+    assert config.hidden_sizes is not None
     outputs = (collector.action_dim, collector.choices)
     return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, *outputs)
 
@@ -51,7 +52,7 @@ class Learner:
 
     @property
     def std_floor(self) -> float:
-        """Falls from its first to its final value, exponentially in the root of the progress: fast while there is
+        """Falls from its first to its final value, exponentially in a root of the progress: fast while there is
         nothing to lose, slowly once it is small. At a tenth of the training it is a third of the way, in logarithms."""
         first, final = self.config.std_floor or 0.0, self.config.std_floor_final or 0.0
         return first * (final / first) ** self.progress**FLOOR_POWER if first else 0.0

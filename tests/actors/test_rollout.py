@@ -37,6 +37,7 @@ FIELDS = ("slots", "obs", "actions", "logprobs", "rewards", "objectives", "final
         job("CartPole-v1", "env", time_steps=40),
         job("tests.problems:Countdown", "env", time_steps=8),
         job("Pendulum-v1", "env", time_steps=300),
+        job(time_steps=3, mirrored=True),
     ],
     ids=lambda a_job: a_job.problem.env,
 )
@@ -58,6 +59,22 @@ def test_any_split_of_the_slots_gives_the_same_facts(a_job, kind):
                 if kind == Kind.EVALUATE and name == "obs":
                     a, b = a[:, :1], b[:, :1]
                 assert np.array_equal(a[valid], b[valid], equal_nan=True), (name, start)
+
+
+@pytest.mark.parametrize("time_steps", [2, 3, 4])
+def test_mirrored_noise_is_that_of_the_step_before_negated(time_steps):
+    made = collector(job(time_steps=time_steps, mirrored=True))
+    facts = made.run(Task(Kind.COLLECT, 4, 0, 12))
+    means = np.stack([made.policy.mode(facts.obs[:, t]) for t in range(time_steps)], axis=1)
+    sides = np.sign(facts.actions - means)[:, :, 0]
+    for t in range(0, time_steps - 1, 2):
+        assert (sides[:, t] == -sides[:, t + 1]).all()
+    assert len(set(sides[:, 0])) == 2
+    noise = made._noise(Task(Kind.COLLECT, 4, 0, 12))
+    assert (noise[:, 1] == -noise[:, 0]).all()
+    independent = collector(job(time_steps=time_steps))._noise(Task(Kind.COLLECT, 4, 0, 12))
+    assert (noise[:, ::2] == independent[:, ::2]).all()  # the others stay as they are
+    assert not (independent[:, 1] == -independent[:, 0]).any()
 
 
 def test_an_episode_that_ends_early_is_followed_by_another_from_a_keyed_reset():

@@ -65,6 +65,8 @@ MISTAKES = [
     (["--algo", "dqn"], "--algo"),
     (["--std-floor-final", "0.5"], "--std-floor-final 0.5"),
     (["--env", "CartPole-v1", "--reward", "objective"], "only a tuning problem"),
+    (["--env", "Pendulum-v1", "--noise", "mirrored"], "--noise mirrored: only with --advantages slot"),
+    (["--advantages", "gae", "--noise", "mirrored"], "--noise mirrored: only with --advantages slot"),
     (["--leerning-rate", "1"], "unknown argument --leerning-rate (did you mean '--learning-rate'?)"),
     (["stray"], "unknown argument stray"),
     (["--backend", "cluster"], "--backend"),
