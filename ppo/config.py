@@ -73,7 +73,7 @@ class Config:
     """How it starts: with biases and blind to the knobs, or orthogonal with neither (tuning: law; control:
     orthogonal)."""
     init_std: float | None = None
-    """Initial std of a continuous policy, under which the floor lies (tuning: 0.01, so the floor decides; control: 1)."""
+    """Initial std of a continuous policy, without the floor (tuning: 0.01, so that the floor decides; control: 1)."""
     noise: Literal["mirrored", "independent"] | None = None
     """Of a continuous policy's actions: mirrored gives every second time step of a slot the noise of the one before,
     negated (mirrored wherever --advantages is slot; else independent)."""
