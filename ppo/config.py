@@ -66,7 +66,7 @@ class Config:
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
     hidden_sizes: tuple[int, ...] | None = None
-    """Widths of the hidden layers, of policy and value network alike (tuning: 64 32 32; control: 64 64)."""
+    """Widths of the hidden layers, of policy and value network alike (tuning: 32 32 32; control: 64 64)."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Between the layers."""
     first_layer: Literal["law", "orthogonal"] | None = None
@@ -234,7 +234,7 @@ class Config:
 
 TUNING_DEFAULTS: dict[str, Any] = {
     "sampler": "random",
-    "hidden_sizes": (64, 32, 32),
+    "hidden_sizes": (32, 32, 32),
     "first_layer": "law",
     "init_std": 0.01,
     "noise": "mirrored",

@@ -17,18 +17,19 @@ ENVS = ("ackley", "shifted-ackley", "rosenbrock")
 LEARNER = "ppo.learner."
 VARIANTS: dict[str, dict[str, Any]] = {
     "the defaults": {},
+    "noise not mirrored": {"noise": "independent"},
     "advantages by GAE and a value network": {"advantages": "gae"},
     "advantages by ranks to the end": {LEARNER + "RANKS_UNTIL": 0.0},
     "advantages by differences alone": {LEARNER + "RANKS_UNTIL": math.inf},
     "conditions not evened out": {LEARNER + "EVENING_WIDTH": 1e3},
     "first layer orthogonal, without biases": {"first_layer": "orthogonal"},
-    "10 epochs": {"update_epochs": 10},
-    "three hidden layers": {"hidden_sizes": (64, 64, 64)},
+    "two hidden layers of 64": {"hidden_sizes": (64, 64)},
+    "three hidden layers of 64": {"hidden_sizes": (64, 64, 64)},
+    "no warm-up": {"warmup": 0.0},
     "updates not shortened where they disagree": {"agreement": 0.0},
     "std floor exponential in the progress": {LEARNER + "FLOOR_POWER": 1.0},
     "learning rate in proportion to the std floor": {LEARNER + "RATE_POWER": 1.0},
-    "learning rate without regard to the std floor": {LEARNER + "RATE_POWER": 0.0},
-    "no std floor": {"std_floor": 0.0, "std_floor_final": 0.0},
+    "no std floor": {"std_floor": 0.0, "std_floor_final": 0.0, "init_std": 1.0},
 }
 
 

@@ -35,7 +35,7 @@ def test_families_and_slot_lengths(problem, family, length):
         (Problem("tests.problems:Quadratic", dims=3), "--dims 3: only the built-in objectives"),
         (Problem("CartPole-v1", knobs=1), "--knobs 1: only the built-in objectives"),
         (Problem("tests.problems:Countdown"), "--time-steps is needed"),
-        (Problem("tests.problems:Boxed", time_steps=3), "only Box and Discrete"),
+        (Problem("tests.problems:Boxed", time_steps=3), "only Box, Discrete and MultiDiscrete are"),
         (Problem("Blackjack-v1"), "observations"),
         (Problem("LunarLander-v3"), "--env LunarLander-v3: cannot be made"),
         (Problem("tests.problems:Hopeful"), "lacks __call__"),

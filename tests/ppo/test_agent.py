@@ -14,7 +14,7 @@ from tests.ppo.batches import SPECS, batch_for
 
 
 def agent(**changes):
-    config = Config(learning_rate=1e-2, update_epochs=4, num_minibatches=3, **changes)
+    config = Config(learning_rate=1e-2, init_std=1.0, update_epochs=4, num_minibatches=3, **changes)
     return Agent(SPECS[0], config)
 
 

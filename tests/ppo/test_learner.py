@@ -81,13 +81,13 @@ def test_scaled_rewards_have_a_discounted_return_of_unit_variance():
 
 
 def test_schedules():
-    learner, _ = learner_and_collector(training_steps=100, learning_rate=0.5, std_floor=0.1, std_floor_final=1e-3)
-    learner.step = 25
-    assert learner.std_floor == pytest.approx(0.01)  # half the way, at the root of a quarter
-    assert learner.learning_rate == pytest.approx(0.5 * 0.75 * 0.1**0.6)  # linear, and with the floor
+    learner, _ = learner_and_collector(training_steps=10_000, learning_rate=0.5, std_floor=0.1, std_floor_final=1e-3)
+    learner.step = 2143
+    assert learner.std_floor == pytest.approx(0.01, rel=1e-3)  # half the way, in logarithms: 0.2143^0.45 = 0.5
+    assert learner.learning_rate == pytest.approx(0.5 * (1 - 0.2143) * 0.1**0.6, rel=1e-3)  # linear, and with the floor
     assert learner.snapshot().std_floor == learner.std_floor
     learner.step = 0
-    assert learner.learning_rate == pytest.approx(0.5 / (0.05 * 100 + 1))  # the first of five steps of warming up
+    assert learner.learning_rate == pytest.approx(0.5 / (0.05 * 10_000 + 1))  # the first of 500 steps of warming up
     constant, _ = learner_and_collector(anneal_lr=False, learning_rate=0.5, std_floor=0.0, std_floor_final=0.0)
     constant.step = 2500
     assert constant.learning_rate == 0.5
