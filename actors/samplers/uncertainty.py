@@ -28,6 +28,6 @@ class Uncertainty(Sampler):
     def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
         candidates = self.scale(rng.random((n, self.candidates, self.dims)))[rows]
         ranks = np.searchsorted(self._cumulative, rng.random(n)[rows], side="right")  # 0 is the least sure
-        order = np.argsort(-policy.uncertainty(candidates), axis=1, kind="stable")
+        order = np.argsort(-policy.uncertainty(candidates), axis=1)
         first = np.arange(len(candidates))
         return candidates[first, order[first, ranks]]
