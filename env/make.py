@@ -1,9 +1,13 @@
 """From the name of a problem to a batched environment by the conventions of ``gymnasium.vector.VectorEnv``."""
 
+import ast
+import contextlib
 import dataclasses
 import functools
 import importlib
 import inspect
+import json
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +36,7 @@ class Problem:
         knobs: how many of them are tuned (None: 1).
         time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment).
         evaluation_cost_ms: latency added to each row of an objective's evaluation.
+        env_kwargs: keywords for the environment or objective, ``name=value`` each; values as JSON, or else text.
     """
 
     env: str
@@ -39,6 +44,12 @@ class Problem:
     knobs: int | None = None
     time_steps: int | None = None
     evaluation_cost_ms: float = 0.0
+    env_kwargs: tuple[str, ...] = ()
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """What the environment is made with."""
+        return dict(map(_keyword, self.env_kwargs))
 
     @property
     def family(self) -> Literal["tuning", "control"]:
@@ -50,11 +61,11 @@ class Problem:
         target: Any = resolve(self.env)
         if target in OBJECTIVES.values():
             given = {"dims": self.dims, "knobs": self.knobs}
-            return target(**{name: value for name, value in given.items() if value is not None})
+            return self._made(target, {name: value for name, value in given.items() if value is not None})
         for flag, value in (("--dims", self.dims), ("--knobs", self.knobs)):
             if value is not None:
                 raise UsageError(f"{flag} {value}: only the built-in objectives take it, --env {self.env} sets its own")
-        return target() if self.family == "tuning" else None
+        return self._made(target) if self.family == "tuning" else None
 
     def __getstate__(self) -> dict[str, Any]:
         """With what another process needs to register the id, since it does not run the program that did."""
@@ -101,7 +112,7 @@ class Problem:
         if objective is not None:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         if native := self._native():
-            return native(num_envs)
+            return native(num_envs=num_envs)
         batch = SyncVectorEnv([self._single] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
         if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(
@@ -110,14 +121,14 @@ class Problem:
             )
         return batch
 
-    def _native(self) -> Callable[[int], VectorEnv] | None:
+    def _native(self) -> Callable[..., VectorEnv] | None:
         """The environment's own batched form, where it declares that each row has its own keyed randomness."""
         target = resolve(self.env)
         entry = gymnasium.spec(target).vector_entry_point if isinstance(target, str) else None
         made = load_env_creator(entry) if isinstance(entry, str) else entry
         if made is None or not getattr(made, "metadata", {}).get("keyed_rows"):
             return None
-        return functools.partial(cast(Any, made), **gymnasium.spec(str(target)).kwargs)
+        return functools.partial(self._made, cast(Any, made), gymnasium.spec(str(target)).kwargs)
 
     def _single(self) -> gymnasium.Env:
         target: Any = resolve(self.env)
@@ -125,7 +136,7 @@ class Problem:
             with warnings.catch_warnings():
                 # A lower version may be another problem, not an older one: TempControl-v0.
                 warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
-                env = gymnasium.make(target) if isinstance(target, str) else target()
+                env = self._made(functools.partial(gymnasium.make, target) if isinstance(target, str) else target)
         except (gymnasium.error.Error, ImportError) as error:
             raise UsageError(f"--env {self.env}: cannot be made: {' '.join(str(error).split())}") from None
         space = env.observation_space
@@ -134,6 +145,30 @@ class Problem:
         if not isinstance(space, spaces.Box | spaces.Discrete):
             raise UsageError(f"--env {self.env}: observations {space} are not supported, only Box and Discrete are")
         return gymnasium.wrappers.FlattenObservation(env)
+
+    def _made(self, maker: Callable[..., Any], given: dict[str, Any] | None = None, **more: Any) -> Any:
+        """What ``maker`` makes with its own keywords and the user's."""
+        try:
+            return maker(**(given or {}) | more | self.keywords)
+        except TypeError as error:
+            unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+            if unexpected is None or unexpected[1] not in self.keywords:
+                raise
+            raise UsageError(f"--env-kwargs {unexpected[1]}: --env {self.env} takes no such keyword") from None
+        except ValueError as error:
+            if not self.keywords:
+                raise
+            raise UsageError(f"--env-kwargs {' '.join(self.env_kwargs)}: {error}") from None
+
+
+def _keyword(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError(f"--env-kwargs {text}: must be name=value")
+    for parse in (json.loads, ast.literal_eval):  # true or True, null or None
+        with contextlib.suppress(ValueError, SyntaxError):
+            return name, parse(value)
+    return name, value
 
 
 def _no_limit(env: str) -> int:

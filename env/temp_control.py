@@ -49,6 +49,12 @@ class Plant:
     oscillation: bool = False
 
 
+LEVELS: dict[str, dict[str, bool]] = {
+    "low": {"high_precision": False, "history": False, "multiple_disturbances": False},
+    "medium": {"high_precision": True, "history": False, "multiple_disturbances": False},
+    "high": {"high_precision": True, "history": True, "multiple_disturbances": True},
+}
+"""Levels of complexity: what is switched on where no keyword says otherwise."""
 PLANTS = {"published": Plant(), "controllable": Plant(12.0, 4.0, 5, True, 0.0, True)}
 
 
@@ -65,12 +71,13 @@ class TempControlVectorEnv(VectorEnv):
     Args:
         num_envs: number of rows.
         plant: ``published`` or ``controllable``.
+        level: ``low``, ``medium`` or ``high`` complexity: what the next three are where they are None.
         high_precision: Runge-Kutta steps, quadratic loss and, as published, an efficiency that grows with temperature;
             else Euler steps with the linear loss alone.
         history: adds the past 5 pairs of error and change to the observation.
+        multiple_disturbances: three impulses an episode in place of one.
         actions: adds the last 5 actions to the observation: with a delay, error and change alone do not tell what is
             still to come.
-        multiple_disturbances: three impulses an episode in place of one.
         disturbance: size of an impulse, degrees C; 0 for none.
         load_size, load_rounds: in each time step of each row, so many rounds of products and singular value
             decompositions of a matrix of this size keep the processor busy, as published; 0 for none.
@@ -82,20 +89,26 @@ class TempControlVectorEnv(VectorEnv):
         self,
         num_envs: int = 1,
         plant: str = "controllable",
-        high_precision: bool = True,
-        history: bool = False,
+        level: str = "medium",
+        high_precision: bool | None = None,
+        history: bool | None = None,
+        multiple_disturbances: bool | None = None,
         actions: bool = False,
-        multiple_disturbances: bool = False,
         disturbance: float = -20.0,
         load_size: int = 100,
         load_rounds: int = 3,
     ):
         self.num_envs = num_envs
+        for name, options in ((plant, PLANTS), (level, LEVELS)):
+            if name not in options:
+                raise ValueError(f"{name!r} is none of {', '.join(options)}")
+        given = {"high_precision": high_precision, "history": history, "multiple_disturbances": multiple_disturbances}
+        switches = LEVELS[level] | {name: value for name, value in given.items() if value is not None}
         self.plant = PLANTS[plant]
-        self.high_precision, self.history, self.actions = high_precision, history, actions
-        self.windows = SEVERAL if multiple_disturbances else ONE
+        self.high_precision, self.history, self.actions = switches["high_precision"], switches["history"], actions
+        self.windows = SEVERAL if switches["multiple_disturbances"] else ONE
         self.disturbance = disturbance
-        size = 2 + 2 * PAST * history + PAST * actions
+        size = 2 + 2 * PAST * self.history + PAST * actions
         self.single_observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float64)
         self.single_action_space = spaces.Box(-1.0, 1.0, (1,), np.float64)
         self.observation_space = batch_space(self.single_observation_space, num_envs)

@@ -37,6 +37,8 @@ class Config:
     """Coordinates of a built-in objective, knobs and conditions together (2)."""
     knobs: int | None = None
     """How many of the coordinates are tuned; the rest are conditions (1)."""
+    env_kwargs: tuple[str, ...] = ()
+    """Keywords for the environment, name=value each: what gymnasium.make would be given, such as level=hard."""
     training_steps: int = 5000
     """Training steps: broadcast, collect, train."""
     episodes: int = 30
@@ -135,7 +137,7 @@ class Config:
 
     def problem(self) -> Problem:
         """The environment it names."""
-        return Problem(self.env, self.dims, self.knobs, self.time_steps, self.evaluation_cost_ms)
+        return Problem(self.env, self.dims, self.knobs, self.time_steps, self.evaluation_cost_ms, self.env_kwargs)
 
     def resolved(self) -> "Config":
         """Checks every field and fills in those that are None.

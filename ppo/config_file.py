@@ -28,18 +28,17 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
             raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
         if not _fits(value, fields[key].type):
             raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
-    if values.get("hidden_sizes") is not None:
-        values["hidden_sizes"] = tuple(values["hidden_sizes"])
-    return Config(**values)
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    return Config(**given)
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a JSON value fits a field's type: int, float, bool, str, a literal, a tuple of ints, or None."""
+    """Whether a JSON value fits a field's type: int, float, bool, str, a literal, a tuple of one of these, or None."""
     if hasattr(kind, "__args__"):
         if getattr(kind, "__origin__", None) is Literal:
             return value in kind.__args__
         if getattr(kind, "__origin__", None) is tuple:
-            return isinstance(value, list) and all(_fits(item, int) for item in value)
+            return isinstance(value, list) and all(_fits(item, kind.__args__[0]) for item in value)
         return any(_fits(value, option) for option in kind.__args__)
     if kind is type(None):
         return value is None
@@ -53,5 +52,5 @@ def _describe(kind: Any) -> str:
     if getattr(kind, "__origin__", None) is Literal:
         return "one of " + ", ".join(map(str, kind.__args__))
     if getattr(kind, "__origin__", None) is tuple:
-        return "a list of int"
+        return f"a list of {kind.__args__[0].__name__}"
     return kind.__name__ if isinstance(kind, type) else " or ".join(map(_describe, kind.__args__))

@@ -96,8 +96,8 @@ class Run:
         every = self.config.eval_every
         return every > 0 and (self.learner.step % every == 0 or self.complete)
 
-    def evaluate(self, scalars: dict[str, float]) -> None:
-        """Evaluates the current policy on the drivers, and writes a row of ``metrics.csv``."""
+    def evaluate(self, scalars: dict[str, float]) -> float:
+        """Evaluates the current policy on the drivers, writes a row of ``metrics.csv``, and returns the score."""
         facts = self._round(Kind.EVALUATE, "evaluate")
         with self.timing.measure("other"):
             self.eval_evaluations += int(facts.evaluations.sum())
@@ -113,6 +113,7 @@ class Run:
             self.files.append(row)
             self.tracker.log(self.files.path, row)
             self.progress.scored(score)
+        return score
 
     def end_step(self, facts: Trajectory) -> None:
         """Closes a training step: a checkpoint when it is time, and a look at the machine."""

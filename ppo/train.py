@@ -11,7 +11,7 @@ import dataclasses
 import pathlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ppo.cli import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
@@ -28,6 +28,7 @@ def train(
     track: bool = False,
     pictures: bool = True,
     profile: bool = False,
+    scored: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Trains from the first training step, or from a checkpoint, to the last.
 
@@ -39,6 +40,7 @@ def train(
         track: write TensorBoard events.
         pictures: draw them at the end, where matplotlib is installed.
         profile: write profiles of the learner and of driver processes.
+        scored: called after each evaluation with the training step and its score; what it raises ends the run.
 
     Returns:
         What ``summary.json`` holds.
@@ -61,7 +63,9 @@ def train(
         while not run.complete and not interrupted.is_set():
             facts, scalars = run.training_step()
             if run.evaluation_due():
-                run.evaluate(scalars)
+                score = run.evaluate(scalars)
+                if scored is not None:
+                    scored(run.learner.step, score)
             run.end_step(facts)
         if not run.complete:
             run.save()

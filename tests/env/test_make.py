@@ -41,6 +41,9 @@ def test_families_and_slot_lengths(problem, family, length):
         (Problem("tests.problems:Hopeful"), "lacks __call__"),
         (Problem(":Thing"), "must be package.module:Class"),
         (Problem(".x:Thing"), "must be package.module:Class"),
+        (Problem("TempControl-v1", env_kwargs=("levl=high",)), "--env-kwargs levl: --env TempControl-v1 takes no such"),
+        (Problem("TempControl-v1", env_kwargs=("level=hard",)), "'hard' is none of low, medium, high"),
+        (Problem("CartPole-v1", env_kwargs=("oops",)), "--env-kwargs oops: must be name=value"),
     ],
 )
 def test_a_users_mistake_is_one_line_that_names_the_flag(problem, message):
@@ -57,6 +60,15 @@ def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_reset
     for _ in range(3):
         obs, _, terminations, _, _ = batch.step(np.array([5, 6]))
     assert not (terminations & (obs[:, 0] > 0)).any()
+
+
+def test_keywords_reach_the_environment_single_or_batched():
+    native = Problem("TempControl-v1", env_kwargs=("level=high", "load_rounds=0", "history=False")).make_batch(2, None)
+    assert native.single_observation_space.shape == (2,)
+    assert len(native.windows) == 3
+    stacked = Problem("CartPole-v1", env_kwargs=("sutton_barto_reward=true",)).make_batch(2, None)
+    stacked.reset(seed=[0, 1])
+    assert stacked.step(np.array([0, 1]))[1].tolist() == [0, 0]  # without it, 1 a step
 
 
 def test_discrete_observations_become_one_hot():

@@ -107,6 +107,18 @@ def test_switches_are_keywords_of_gymnasium_make(switch, size):
         check_env(env.unwrapped, skip_render_check=True)
 
 
+@pytest.mark.parametrize(("level", "size", "impulses"), [("low", 2, 1), ("medium", 2, 1), ("high", 12, 3)])
+def test_levels_of_complexity_and_keywords_that_override_them(level, size, impulses):
+    env = TempControlVectorEnv(1, level=level, **QUIET)
+    assert env.single_observation_space.shape == (size,)
+    assert (len(env.windows), env.high_precision) == (impulses, level != "low")
+    plain = TempControlVectorEnv(1, level=level, history=False, multiple_disturbances=False, **QUIET)
+    assert plain.single_observation_space.shape == (2,)
+    assert len(plain.windows) == 1
+    with pytest.raises(ValueError, match="'hard' is none of low, medium, high"):
+        TempControlVectorEnv(1, level="hard")
+
+
 def test_the_load_changes_nothing_and_impulses_come_as_told():
     plain, loaded = TempControlVectorEnv(1, **QUIET), TempControlVectorEnv(1, load_size=20, load_rounds=2)
     for env in (plain, loaded):

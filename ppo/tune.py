@@ -1,0 +1,239 @@
+"""``python -m ppo.tune``: searches for the hyper-parameters with which training does best, with Optuna.
+
+A trial trains once for each of a few seeds, so that a lucky one does not win, and what it found can be repeated to the
+bit with the command that is printed at the end.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import importlib.util
+import multiprocessing
+import os
+import pathlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from env.errors import UsageError
+from ppo.cli import given_flags, parse_as, run_main
+from ppo.config import Config, flag
+
+AVERAGED = 3  # evaluations at the end of a run, over which its score is the mean
+SHOWN = ("optimization_history", "param_importances", "parallel_coordinate")
+
+
+@dataclass(frozen=True)
+class Arguments(Config):
+    """Searches for the hyper-parameters with which training does best (the extra tune), several trials side by side.
+
+    The flags of ppo.train hold for every trial, and what they set is not searched for. The study is a file: the same
+    command again goes on where it was.
+    """
+
+    trials: int = 50
+    """Trials in all, those of earlier calls included; pruned ones count."""
+    seeds: int = 2
+    """Runs a trial, with the seeds from --seed on; a trial's score is their mean."""
+    jobs: int = 0
+    """Trials side by side; 0 for one a core."""
+    out: str | None = None
+    """Directory of the study (runs/tune-<env>)."""
+    quiet: bool = False
+    """No output."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What all trials share: plain values, so that it travels to a process.
+
+    Attributes:
+        base: the configuration that trials change.
+        seeds: runs a trial.
+        out: directory of the study; its runs go below it.
+        fixed: fields that are not searched for.
+    """
+
+    base: Config
+    seeds: int
+    out: pathlib.Path
+    fixed: tuple[str, ...]
+
+    def space(self) -> dict[str, Any]:
+        """What is searched: fields of the configuration and Optuna's distributions of their values."""
+        from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+        resolved = self.base.resolved()
+        if self.base.problem().family == "tuning":
+            space: dict[str, Any] = {
+                "learning_rate": FloatDistribution(1e-3, 2e-2, log=True),
+                "warmup": FloatDistribution(0.0, 0.15),
+                "agreement": FloatDistribution(0.0, 0.95),
+                "std_floor": FloatDistribution(0.1, 0.6, log=True),
+                "clip_coef": FloatDistribution(0.1, 0.4),
+                "update_epochs": IntDistribution(5, 30),
+            }
+        else:
+            batch = resolved.episodes * (resolved.time_steps or 1)
+            space = {
+                "learning_rate": FloatDistribution(1e-4, 1e-2, log=True),
+                "gamma": CategoricalDistribution([0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999]),
+                "gae_lambda": FloatDistribution(0.8, 1.0),
+                "clip_coef": FloatDistribution(0.1, 0.4),
+                "ent_coef": FloatDistribution(1e-6, 1e-2, log=True),
+                "update_epochs": IntDistribution(3, 20),
+                "num_minibatches": CategoricalDistribution([n for n in (1, 2, 4, 8, 16) if batch // n >= 2]),
+                "init_std": FloatDistribution(0.2, 1.5, log=True),
+            }
+        return {name: values for name, values in space.items() if name not in self.fixed}
+
+    def study(self, sampler_seed: int = 0) -> Any:
+        """The study in ``out``, made if there is none."""
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        warm = self.base.training_steps // 3
+        return optuna.create_study(
+            storage=JournalStorage(JournalFileBackend(str(self.out / "study.journal"))),
+            study_name="tuninglaw",
+            direction="minimize" if self.base.problem().family == "tuning" else "maximize",
+            load_if_exists=True,
+            sampler=optuna.samplers.TPESampler(seed=sampler_seed),
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=warm),
+        )
+
+
+def run_trial(search: Search, index: int) -> None:
+    """Asks for a trial, runs it, and tells the study what came of it."""
+    import optuna
+
+    study = search.study(sampler_seed=search.base.seed * 100_003 + index)
+    trial = study.ask(search.space())
+    config = dataclasses.replace(search.base, **trial.params)
+    trial.set_user_attr("command", command(config))
+    try:
+        study.tell(trial, score(search, config, trial))
+    except optuna.TrialPruned:
+        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    except FloatingPointError:  # it diverged
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+
+def score(search: Search, config: Config, trial: Any) -> float:
+    """Mean over seeds of the mean of the last few evaluations.
+
+    Raises:
+        optuna.TrialPruned: after an evaluation that is worse than the median of earlier trials' at that point.
+    """
+    import optuna
+
+    from ppo.train import train
+
+    done: list[float] = []
+    for seed in range(config.seed, config.seed + search.seeds):
+        scores: list[float] = []
+
+        def scored(step: int, value: float, scores: list[float] = scores) -> None:
+            scores.append(value)
+            trial.report(float(np.mean([*done, value])), len(done) * config.training_steps + step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+
+        where = search.out / "trials" / f"{trial.number}-seed-{seed}"
+        train(dataclasses.replace(config, seed=seed), where, quiet=True, pictures=False, scored=scored)
+        done.append(float(np.mean(scores[-AVERAGED:])))
+    return float(np.mean(done))
+
+
+def command(config: Config) -> str:
+    """The command that trains with this configuration."""
+    words = ["python", "-m", "ppo.train"]
+    for field in dataclasses.fields(Config):
+        value = getattr(config, field.name)
+        if value == field.default:
+            continue
+        if isinstance(value, bool):
+            words.append(flag(field.name if value else f"no_{field.name}"))
+        else:
+            words += [flag(field.name), *map(str, value if isinstance(value, tuple) else [value])]
+    return shlex.join(words)
+
+
+def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
+    """Runs trials until the study has so many, and draws it.
+
+    Returns:
+        The best trial.
+
+    Raises:
+        UsageError: nothing is left to search for, or no trial came to its end.
+    """
+    from optuna.trial import TrialState
+
+    if not search.space():
+        raise UsageError("ppo.tune: the flags given leave nothing to search for")
+    search.out.mkdir(parents=True, exist_ok=True)
+    study = search.study()
+    for trial in study.get_trials(states=(TrialState.RUNNING,)):
+        study.tell(trial.number, state=TrialState.FAIL)  # of a call that was killed
+    over = (TrialState.COMPLETE, TrialState.PRUNED)
+    missing, first = trials - len(study.get_trials(states=over)), len(study.get_trials())
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(jobs, context) as executor:
+        running = [executor.submit(run_trial, search, first + i) for i in range(missing)]
+        try:
+            for future in tqdm(
+                concurrent.futures.as_completed(running), total=len(running), unit="trial", disable=quiet
+            ):
+                future.result()
+        except BaseException:
+            executor.shutdown(cancel_futures=True)
+            raise
+    if not study.get_trials(states=(TrialState.COMPLETE,)):
+        raise UsageError(f"ppo.tune: none of {trials} trials came to its end; see {search.out / 'trials'}")
+    draw(study, search.out)
+    return study.best_trial
+
+
+def draw(study: Any, out: pathlib.Path) -> None:
+    """Writes a page for each of Optuna's plots that the study has enough trials for."""
+    import optuna.visualization
+
+    for name in SHOWN:
+        with contextlib.suppress(ValueError, RuntimeError):  # importances need trials that differ
+            figure = getattr(optuna.visualization, f"plot_{name}")(study)
+            figure.write_html(out / f"{name}.html", include_plotlyjs="directory")
+
+
+def main(argv: Sequence[str]) -> None:
+    """Runs the command."""
+    arguments = parse_as(Arguments, "python -m ppo.tune", argv)
+    for package in ("optuna", "plotly"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(f"ppo.tune: {package} is not installed; pip install 'tuninglaw[tune]'")
+    for name, least in (("trials", 1), ("seeds", 1), ("jobs", 0)):
+        if getattr(arguments, name) < least:
+            raise UsageError(f"--{name} {getattr(arguments, name)}: must be at least {least}")
+    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    base = Config(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(Config)})
+    if base.drivers == "auto" and jobs > 1:
+        base = dataclasses.replace(base, drivers=0)  # the trials have the cores
+    if not base.eval_every:
+        raise UsageError("--eval-every 0: trials are judged by their evaluations")
+    base.resolved()
+    out = pathlib.Path(arguments.out or f"runs/tune-{base.env.replace('/', '-').replace(':', '-')}")
+    search = Search(base, arguments.seeds, out, tuple(given_flags(argv)))
+    best = tune(search, arguments.trials, jobs, arguments.quiet)
+    if not arguments.quiet:
+        print(f"best of {arguments.trials} trials, number {best.number}: {best.value:.6g}; the study is in {out}")
+        print(best.user_attrs["command"])
+
+
+if __name__ == "__main__":
+    run_main(main)
