@@ -24,12 +24,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "conditions not evened out": {LEARNER + "EVENING_WIDTH": 1e3},
     "first layer orthogonal, without biases": {"first_layer": "orthogonal"},
     "two hidden layers of 64": {"hidden_sizes": (64, 64)},
-    "three hidden layers of 64": {"hidden_sizes": (64, 64, 64)},
     "no warm-up": {"warmup": 0.0},
     "updates not shortened where they disagree": {"agreement": 0.0},
     "std floor exponential in the progress": {LEARNER + "FLOOR_POWER": 1.0},
-    "learning rate in proportion to the std floor": {LEARNER + "RATE_POWER": 1.0},
-    "no std floor": {"std_floor": 0.0, "std_floor_final": 0.0, "init_std": 1.0},
 }
 
 
