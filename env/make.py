@@ -16,10 +16,11 @@ from typing import Any, Literal, cast
 import gymnasium
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 
 from env.errors import UsageError, nearest
 from env.objectives import OBJECTIVES, Objective
+from env.starts import STATES, ClassicStart, RowsVectorEnv
 from env.tuning import TuningVectorEnv
 
 TUNING_TIME_STEPS = 2
@@ -113,7 +114,7 @@ class Problem:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         if native := self._native():
             return native(num_envs=num_envs)
-        batch = SyncVectorEnv([self._single] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
+        batch = RowsVectorEnv([self._single] * num_envs)
         if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(
                 f"--env {self.env}: actions {batch.single_action_space} are not supported, only Box, Discrete and "
@@ -139,6 +140,8 @@ class Problem:
                 env = self._made(functools.partial(gymnasium.make, target) if isinstance(target, str) else target)
         except (gymnasium.error.Error, ImportError) as error:
             raise UsageError(f"--env {self.env}: cannot be made: {' '.join(str(error).split())}") from None
+        if type(env.unwrapped) in STATES:
+            env = ClassicStart(env)
         space = env.observation_space
         if isinstance(space, spaces.Box) and len(space.shape) == 1:
             return env

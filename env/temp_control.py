@@ -66,7 +66,8 @@ class TempControlVectorEnv(VectorEnv):
     |e| < 1, and with a history - 0.01 times the standard deviation of the last 5 errors. Truncated after 500 steps.
 
     Each row draws start, noise and impulses from a generator of its own, made from its own seed, all at its reset.
-    Never resets by itself (``AutoresetMode.DISABLED``); ``options["reset_mask"]`` says which rows to reset.
+    Never resets by itself (``AutoresetMode.DISABLED``); ``options["reset_mask"]`` says which rows to reset, and
+    ``options["starts"]`` at which temperatures.
 
     Args:
         num_envs: number of rows.
@@ -111,6 +112,7 @@ class TempControlVectorEnv(VectorEnv):
         size = 2 + 2 * PAST * self.history + PAST * actions
         self.single_observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float64)
         self.single_action_space = spaces.Box(-1.0, 1.0, (1,), np.float64)
+        self.start_space = spaces.Box(START[0], START[1], (1,), np.float64)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._load = np.random.default_rng(0).standard_normal((load_size, load_size)) if load_rounds else None
@@ -135,6 +137,8 @@ class TempControlVectorEnv(VectorEnv):
             self._shocks[row] = NOISE * rng.standard_normal(STEPS)
             for window in self.windows:
                 self._shocks[row, rng.integers(*window)] += self.disturbance
+        if options and "starts" in options:
+            self._temperature[rows] = options["starts"][rows, 0]
         self._elapsed[rows] = 0
         self._changes[rows] = self._sent[rows] = 0
         self._errors[rows] = (SETPOINT - self._temperature[rows])[:, None]
@@ -211,11 +215,13 @@ class TempControlEnv(gymnasium.Env):
         self._batch = TempControlVectorEnv(1, **kwargs)
         self.observation_space = self._batch.single_observation_space
         self.action_space = self._batch.single_action_space
+        self.start_space = self._batch.start_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(2**63)) if seed is None else seed
-        obs, _ = self._batch.reset(seed=[drawn])
+        start = (options or {}).get("start")
+        obs, _ = self._batch.reset(seed=[drawn], options=None if start is None else {"starts": np.array([start])})
         return obs[0], {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

@@ -152,7 +152,7 @@ def test_a_task_that_kills_every_driver_is_given_up():
 def test_a_mistake_in_the_job_shows_before_any_process_starts():
     before = len(psutil.Process().children(recursive=True))
     with pytest.raises(UsageError, match="cannot be set"):
-        make_pool(Job(Problem("CartPole-v1"), "lhs", 8, 0, 4, 10), 2, "process", 30)
+        make_pool(Job(Problem("tests.problems:Countdown", time_steps=10), "lhs", 8, 0, 4, 10), 2, "process", 30)
     assert len(psutil.Process().children(recursive=True)) == before
 
 

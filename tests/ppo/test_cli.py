@@ -39,7 +39,7 @@ MISTAKES = [
     (["--env", "rosenbrok"], "did you mean 'rosenbrock'"),
     (["--env", "nowhere:Thing"], "no module named 'nowhere'"),
     (["--sampler", "hetrogeneous"], "did you mean 'heterogeneous'"),
-    (["--env", "CartPole-v1", "--sampler", "lhs"], "use --sampler env"),
+    (["--env", "tests.problems:Countdown", "--time-steps", "9", "--sampler", "lhs"], "use --sampler env"),
     (["--episodes", "0"], "--episodes 0: must be at least 1"),
     (["--episodes", "-3"], "--episodes -3: must be at least 1"),
     (["--time-steps", "0"], "--time-steps 0"),
