@@ -20,6 +20,7 @@ class Stream(IntEnum):
     ENV = 4
     EVAL_ENV = 5
     MINIBATCHES = 6
+    HELD_OUT = 7
 
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:

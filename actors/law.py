@@ -25,8 +25,7 @@ class Law:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Law":
         """Reads ``law.npz`` of a run directory; nothing in it is executed."""
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls(Snapshot.from_bytes(arrays["snapshot"].tobytes()))
+        return cls(load_snapshot(path))
 
     def __call__(self, conditions: Any) -> np.ndarray:
         """Knobs ``[m, knobs]`` in [-1, 1] for conditions ``[m, conditions]``; one row gives one row."""
@@ -41,6 +40,12 @@ class Law:
 def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
     """The states ``[m, knobs + conditions]`` at which a law is asked: knobs at 0, the centre of their range."""
     return np.concatenate([np.zeros((len(conditions), knobs)), conditions], axis=1)
+
+
+def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
+    """Reads the snapshot in a ``law.npz``; nothing in it is executed."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return Snapshot.from_bytes(arrays["snapshot"].tobytes())
 
 
 def save_law(path: str | os.PathLike[str], snapshot: Snapshot) -> None:

@@ -98,7 +98,7 @@ class Problem:
 
     def episode_limit(self) -> int | None:
         """The environment's own time limit, if it has one."""
-        env = self._single()
+        env = self.single()
         limit = env.spec.max_episode_steps if env.spec else None
         env.close()
         return limit
@@ -114,7 +114,7 @@ class Problem:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         if native := self._native():
             return native(num_envs=num_envs)
-        batch = RowsVectorEnv([self._single] * num_envs)
+        batch = RowsVectorEnv([self.single] * num_envs)
         if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(
                 f"--env {self.env}: actions {batch.single_action_space} are not supported, only Box, Discrete and "
@@ -131,7 +131,8 @@ class Problem:
             return None
         return functools.partial(self._made, cast(Any, made), gymnasium.spec(str(target)).kwargs)
 
-    def _single(self) -> gymnasium.Env:
+    def single(self) -> gymnasium.Env:
+        """One environment, its observations flat."""
         target: Any = resolve(self.env)
         try:
             with warnings.catch_warnings():

@@ -1,4 +1,8 @@
-"""``python -m ppo.evaluate RUN_DIR``: the regret of a run's law, condition by condition, beside the true optimum."""
+"""``python -m ppo.evaluate RUN_DIR``: how good what a run trained is, where it was not trained.
+
+Of a tuning problem, the regret of the law, condition by condition, beside the true optimum. Of any other environment,
+the return of the policy over held-out episodes, beside that of chance.
+"""
 
 import pathlib
 from dataclasses import dataclass
@@ -6,19 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 import tyro
 
-from actors.law import Law
+from actors.law import Law, load_snapshot
+from actors.policy import Policy
 from env.errors import UsageError
+from env.make import Problem
 from ppo.cli import parse_as, run_main
+from ppo.held_out import Chance, Trained, held_out_returns, reward_threshold
 from ppo.regret import KINDS, Regret, constant_regret, measure
 from ppo.run_dir import RunDir
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Evaluates the law of a finished run: its regret over 201 conditions on a line, or 256 Sobol points."""
+    """Evaluates a finished run: the regret of its law over 201 conditions on a line, or 256 Sobol points; outside
+    tuning, the return of its policy over 100 held-out episodes."""
 
     run_dir: tyro.conf.Positional[pathlib.Path]
-    """Directory of the run; gets evaluation.json, evaluation.csv and, with the extra plot, regret.png."""
+    """Directory of the run; gets evaluation.json, and for a law evaluation.csv and, with the extra plot, regret.png."""
     pictures: bool = True
     """Draw."""
     quiet: bool = False
@@ -26,21 +34,26 @@ class Arguments:
 
 
 def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
-    """Measures the law in ``run_dir`` and writes ``evaluation.json``, ``evaluation.csv`` and ``regret.png``.
+    """Measures what was trained in ``run_dir`` and writes ``evaluation.json``, and of a law ``evaluation.csv`` and
+    ``regret.png``.
 
     Returns:
-        What ``evaluation.json`` holds: mean, median, 95th percentile and worst regret, the same of the minimum, and
-        ``constant_regret_median``, that of the best constant knobs.
+        What ``evaluation.json`` holds. Of a law: mean, median, 95th percentile and worst regret, the same of the
+        minimum, and ``constant_regret_median``, that of the best constant knobs. Outside tuning: ``return_mean``,
+        ``return_sd`` and ``return_worst``, ``chance_return_mean``, and Gymnasium's ``reward_threshold``, if any.
 
     Raises:
-        UsageError: there is no finished run of a tuning problem with a known optimum in ``run_dir``.
+        UsageError: there is no finished run in ``run_dir``, or one of a tuning problem whose optimum is not known.
     """
     files = RunDir(run_dir)
-    objective = files.config("RUN_DIR").problem().objective()
-    if objective is None:
-        raise UsageError(f"RUN_DIR {run_dir}: not a tuning problem, so there is no law to evaluate")
+    problem = files.config("RUN_DIR").problem()
+    objective = problem.objective()
     if not (files.path / "law.npz").is_file():
         raise UsageError(f"RUN_DIR {run_dir}: not finished, there is no law.npz in it; go on with --resume {run_dir}")
+    if objective is None:
+        summary = _returns(problem, Policy(load_snapshot(files.path / "law.npz")))
+        files.write_json("evaluation.json", summary)
+        return summary
     found = measure(objective, Law.load(files.path / "law.npz"))
     if found is None:
         raise UsageError(
@@ -57,6 +70,20 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
     return summary
 
 
+def _returns(problem: Problem, policy: Policy) -> dict[str, float]:
+    """Of the policy and of chance, over held-out episodes."""
+    returns = held_out_returns(problem, Trained(policy, problem))
+    summary = {
+        "return_mean": returns.mean(),
+        "return_sd": returns.std(ddof=1),
+        "return_worst": returns.min(),
+        "chance_return_mean": held_out_returns(problem, Chance(problem)).mean(),
+    }
+    threshold = reward_threshold(problem)
+    numbers = {name: float(value) for name, value in summary.items()}
+    return numbers if threshold is None else numbers | {"reward_threshold": float(threshold)}
+
+
 def _write_table(path: pathlib.Path, found: Regret) -> None:
     """One row a condition: conditions, knobs, best knobs, f and its minimum."""
     parts = {"condition": found.conditions, "knob": found.knobs, "best_knob": found.best_knobs}
@@ -70,6 +97,10 @@ def main(argv: list[str]) -> None:
     arguments = parse_as(Arguments, "python -m ppo.evaluate", argv)
     summary = evaluate(arguments.run_dir, arguments.pictures)
     if arguments.quiet:
+        return
+    if "return_mean" in summary:
+        for name, value in summary.items():
+            print(f"{name.replace('_', ' '):24}{value:12.5g}")
         return
     print(f"{'':24}{'mean':>12}{'median':>12}{'95 %':>12}{'worst':>12}")
     for name, label in (("regret", "regret of the law"), ("minimum", "minimum of f")):

@@ -1,4 +1,4 @@
-"""Regret of laws whose error is known."""
+"""Regret of laws whose error is known, and returns of held-out episodes."""
 
 import json
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from actors import Law
-from env import UsageError
+from env import Problem, UsageError
 from ppo import Config
 from ppo.evaluate import evaluate, main
+from ppo.held_out import Chance, held_out_returns
 from ppo.regret import constant_regret, measure, regret_conditions
 from ppo.train import train
 from tests.problems import BlackBox, Quadratic
@@ -68,13 +69,30 @@ def test_evaluates_a_run_and_writes_what_it_found(tmp_path, capsys):
     assert np.median(table["f"] - table["minimum"]) == pytest.approx(summary["regret_median"], rel=1e-6)
 
 
-@pytest.mark.parametrize("env", ["tests.problems:BlackBox", "CartPole-v1"])
-def test_what_has_no_regret_says_so(env, tmp_path):
-    few = {"time_steps": 8} if env == "CartPole-v1" else {}
-    config = Config(env=env, training_steps=1, episodes=4, eval_every=0, **few)
+def test_what_has_no_known_optimum_says_so(tmp_path):
+    config = Config(env="tests.problems:BlackBox", training_steps=1, episodes=4, eval_every=0)
     train(config, tmp_path / "run", quiet=True, pictures=False)
-    with pytest.raises(UsageError, match="not known" if few == {} else "not a tuning problem"):
+    with pytest.raises(UsageError, match="not known"):
         evaluate(tmp_path / "run")
+
+
+def test_outside_tuning_the_returns_of_held_out_episodes_are_measured(tmp_path, capsys):
+    config = Config(env="CartPole-v1", training_steps=1, episodes=4, time_steps=8, eval_every=0)
+    train(config, tmp_path / "run", quiet=True, pictures=False)
+    main([str(tmp_path / "run")])
+    summary = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert summary["reward_threshold"] == 475
+    assert summary["chance_return_mean"] == pytest.approx(22, abs=6)  # known of CartPole
+    assert 8 <= summary["return_worst"] <= summary["return_mean"] <= 500
+    assert "return mean" in capsys.readouterr().out
+
+
+def test_a_returns_first_episode_is_all_that_counts():
+    problem = Problem("tests.problems:Countdown", time_steps=20)
+    returns = held_out_returns(problem, Chance(problem), 50)
+    assert set(returns) == {3, 4, 5, 6}  # a reward of 1 a step, and 3 to 6 steps
+    assert returns.tolist() == held_out_returns(problem, Chance(problem), 50).tolist()
+    assert returns[:10].tolist() == held_out_returns(problem, Chance(problem), 10).tolist()
 
 
 def test_a_directory_without_a_finished_run_is_refused(tmp_path):

@@ -1,0 +1,83 @@
+"""Returns over episodes that neither training nor its evaluations have seen, the same ones for whoever acts."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from actors.keys import Stream, env_seed
+from actors.policy import Policy
+from actors.rollout import ActionMap
+from env.make import Problem
+
+EPISODES = 100
+SEED = 0
+
+
+class Actor(Protocol):
+    """Whoever acts: a controller of ``env.controllers``, a trained policy, chance."""
+
+    def reset(self, rows: int) -> None:
+        """Starts ``rows`` episodes."""
+
+    def act(self, obs: np.ndarray) -> np.ndarray:
+        """The environment's actions for observations ``[rows, obs_dim]``."""
+
+
+class Trained:
+    """A trained policy at its likeliest actions."""
+
+    def __init__(self, policy: Policy, problem: Problem):
+        self._policy = policy
+        self._map = ActionMap(problem.make_batch(1, None).single_action_space)
+
+    def reset(self, rows: int) -> None:
+        """Starts episodes."""
+
+    def act(self, obs: np.ndarray) -> np.ndarray:
+        """The environment's actions."""
+        return self._map(self._policy.mode(obs))
+
+
+class Chance:
+    """Random actions."""
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+
+    def reset(self, rows: int) -> None:
+        """Starts episodes."""
+        self._space = self._problem.make_batch(rows, None).action_space
+        self._space.seed(SEED)
+
+    def act(self, obs: np.ndarray) -> np.ndarray:
+        """The environment's actions."""
+        return self._space.sample()
+
+
+def held_out_returns(problem: Problem, actor: Actor, episodes: int = EPISODES) -> np.ndarray:
+    """Undiscounted return of each episode, ``[episodes]``, to its end or for the problem's ``time_steps``."""
+    batch = problem.make_batch(episodes, None)
+    # A list, which vector environments take and their type omits.
+    seeds: Any = [env_seed(SEED, 0, Stream.HELD_OUT, i, 0) for i in range(episodes)]
+    obs, _ = batch.reset(seed=seeds)
+    actor.reset(episodes)
+    total, over = np.zeros(episodes), np.zeros(episodes, bool)
+    for _ in range(problem.episode_limit() or problem.slot_length()):
+        obs, rewards, terminations, truncations, _ = batch.step(actor.act(obs))
+        total += np.where(over, 0.0, rewards)
+        ended = terminations | truncations
+        over |= ended
+        if over.all():
+            break
+        if ended.any():  # those go on, and are not counted any more
+            obs, _ = batch.reset(seed=seeds, options={"reset_mask": ended})
+    batch.close()
+    return total
+
+
+def reward_threshold(problem: Problem) -> float | None:
+    """The return at which Gymnasium holds an environment to be solved, where it names one."""
+    env = problem.single()
+    threshold = env.spec.reward_threshold if env.spec else None
+    env.close()
+    return threshold
