@@ -19,6 +19,11 @@ MAX_DRIVERS = 64
 WORTH = 0.95  # more drivers must save at least 5 %
 
 
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclasses.dataclass(frozen=True)
 class Costs:
     """What was measured.
@@ -96,9 +101,8 @@ class AutoPool(Pool):
         """Decides, and changes over to driver processes if they pay."""
         wall, cpu = min(self._measured[1:] or self._measured)
         slots = self.job.slots(Kind.COLLECT)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
-        costs = Costs(wall / slots, cpu / slots, 0.0, cores)
+        costs = Costs(wall / slots, cpu / slots, 0.0, cores())
         if wall > 2 * ROLLOUT_SECONDS and costs.best(slots):
             costs = dataclasses.replace(costs, task=self._task_seconds())
             self.drivers = costs.best(slots)

@@ -227,7 +227,15 @@ def _make_sampler(job: Job, batch: VectorEnv) -> Sampler | None:
         raise UsageError(
             f"--sampler {job.sampler}: the starts of --env {job.problem.env} cannot be set; use --sampler env, its own"
         )
-    return make_sampler(job.sampler, space.low, space.high, job.candidates)
+    if not isinstance(space, spaces.Box) or len(space.shape) != 1 or not space.is_bounded():
+        raise UsageError(f"--env {job.problem.env}: its start_space {space} must be a bounded Box of one dimension")
+    sampler = make_sampler(job.sampler, space.low, space.high, job.candidates)
+    if sampler.asks_policy and space.shape != batch.single_observation_space.shape:
+        raise UsageError(
+            f"--sampler {job.sampler}: asks the policy about starts, and those of --env {job.problem.env} are not "
+            f"observations; use random or lhs"
+        )
+    return sampler
 
 
 class ActionMap:

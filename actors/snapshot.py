@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 PREFIX = struct.Struct("<4sIQd")
-MAGIC = b"TLS1"
+MAGIC = b"TLS2"
 
 
 @dataclass(frozen=True)

@@ -126,8 +126,13 @@ class Problem:
         """The environment's own batched form, where it declares that each row has its own keyed randomness."""
         target = resolve(self.env)
         entry = gymnasium.spec(target).vector_entry_point if isinstance(target, str) else None
-        made = load_env_creator(entry) if isinstance(entry, str) else entry
-        if made is None or not getattr(made, "metadata", {}).get("keyed_rows"):
+        if entry is None or set(self.keywords) & set(inspect.signature(gymnasium.make).parameters):
+            return None  # a keyword such as max_episode_steps is for the wrappers around a single one
+        try:
+            made = load_env_creator(entry) if isinstance(entry, str) else entry
+        except ImportError:
+            return None
+        if not getattr(made, "metadata", {}).get("keyed_rows"):
             return None
         return functools.partial(self._made, cast(Any, made), gymnasium.spec(str(target)).kwargs)
 
@@ -153,16 +158,14 @@ class Problem:
     def _made(self, maker: Callable[..., Any], given: dict[str, Any] | None = None, **more: Any) -> Any:
         """What ``maker`` makes with its own keywords and the user's."""
         try:
-            return maker(**(given or {}) | more | self.keywords)
-        except TypeError as error:
-            unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-            if unexpected is None or unexpected[1] not in self.keywords:
+            return maker(**(given or {}) | more, **self.keywords)
+        except (TypeError, ValueError) as error:
+            message = str(error)
+            if unexpected := re.search(r"unexpected keyword argument '(\w+)'", message):
+                message = f"--env {self.env} takes no keyword '{unexpected[1]}'"
+            elif not self.keywords and not re.search(r"missing \d+ required", message):
                 raise
-            raise UsageError(f"--env-kwargs {unexpected[1]}: --env {self.env} takes no such keyword") from None
-        except ValueError as error:
-            if not self.keywords:
-                raise
-            raise UsageError(f"--env-kwargs {' '.join(self.env_kwargs)}: {error}") from None
+            raise UsageError(f"--env-kwargs {' '.join(self.env_kwargs) or 'is needed'}: {message}") from error
 
 
 def _keyword(text: str) -> tuple[str, Any]:
@@ -170,7 +173,7 @@ def _keyword(text: str) -> tuple[str, Any]:
     if not equals or not name.isidentifier():
         raise UsageError(f"--env-kwargs {text}: must be name=value")
     for parse in (json.loads, ast.literal_eval):  # true or True, null or None
-        with contextlib.suppress(ValueError, SyntaxError):
+        with contextlib.suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             return name, parse(value)
     return name, value
 

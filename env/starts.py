@@ -1,8 +1,9 @@
 """Start states that can be set: a protocol of two lines, and Gymnasium's classic control made to follow it.
 
 An environment whose start state can be set has an attribute ``start_space``, a bounded ``Box`` of start states, and
-takes one of them as ``options["start"]`` of its ``reset``. Then every start sampler works with it. A natively batched
-one has the same attribute, and takes ``options["starts"]``, one for each row.
+takes one of them as ``options["start"]`` of its ``reset``. Then start samplers say where the first episode of each slot
+starts; the one that asks the policy, ``uncertainty``, only where such a state is what the policy observes. A natively
+batched environment has the same attribute, and takes ``options["starts"]``, one for each row.
 """
 
 import functools

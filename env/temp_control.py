@@ -7,6 +7,7 @@ settles at 47 C. ``TempControl-v1`` is the same process with enough power, a los
 actuator that lags; its set-point can be held.
 """
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,8 @@ class TempControlVectorEnv(VectorEnv):
 
     Action: heating or cooling, ``[-1, 1]``. Observation: error e = set-point - temperature and its change since the
     last time step, then what ``history`` and ``actions`` add. Reward: -|e| - 0.05 (change of the action)^2, + 1 where
-    |e| < 1, and with a history - 0.01 times the standard deviation of the last 5 errors. Truncated after 500 steps.
+    |e| < 1, and with a history, or with the controllable plant always, - 0.01 times the standard deviation of the last
+    5 errors. Truncated after 500 steps.
 
     Each row draws start, noise and impulses from a generator of its own, made from its own seed, all at its reset.
     Never resets by itself (``AutoresetMode.DISABLED``); ``options["reset_mask"]`` says which rows to reset, and
@@ -108,7 +110,7 @@ class TempControlVectorEnv(VectorEnv):
         self.plant = PLANTS[plant]
         self.high_precision, self.history, self.actions = switches["high_precision"], switches["history"], actions
         self.windows = SEVERAL if switches["multiple_disturbances"] else ONE
-        self.disturbance = disturbance
+        self.disturbance = float(disturbance)
         size = 2 + 2 * PAST * self.history + PAST * actions
         self.single_observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float64)
         self.single_action_space = spaces.Box(-1.0, 1.0, (1,), np.float64)
@@ -116,7 +118,7 @@ class TempControlVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._load = np.random.default_rng(0).standard_normal((load_size, load_size)) if load_rounds else None
-        self._load_rounds = load_rounds if load_size else 0
+        self._load_rounds = operator.index(load_rounds) if load_size else 0
         self._temperature = np.zeros(num_envs)
         self._elapsed = np.full(num_envs, STEPS)  # so that a step before the first reset is refused
         self._errors = np.zeros((num_envs, PAST + 1))  # the latest first

@@ -1,6 +1,7 @@
 """Advantages over rectangular slots: generalised estimation, or differences within a slot."""
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 
@@ -64,15 +65,15 @@ def slot_differences(objectives: np.ndarray, actions: np.ndarray, by_rank: float
     Returns:
         ``[E, T]``.
     """
-    difference = _others(objectives) - objectives
+    pairs = _pairs(objectives)
     outside = np.maximum(np.abs(actions) - 1, 0).sum(axis=2)
-    ties = (difference == 0) * np.sign(_others(outside) - outside)
+    ties = _mean_of_others((pairs == 0) * np.sign(_pairs(outside)))
+    difference = _mean_of_others(pairs)
     size = np.abs(difference)
     scale = np.median(size[size > 0]) if size.any() else 1.0
     by_size = np.sign(difference) * np.log1p(size / scale)
     worse = np.searchsorted(np.sort(objectives, axis=None), objectives)  # how many are better; equals stay equal
-    log_rank = np.log(worse + 0.5)
-    ranked = _others(log_rank) - log_rank
+    ranked = _mean_of_others(_pairs(np.log(worse + 0.5)))
     return by_rank * _unit(ranked) + (1 - by_rank) * _unit(by_size) + ties
 
 
@@ -91,15 +92,20 @@ def evening_weights(conditions: np.ndarray, width: float) -> np.ndarray:
         ``[E]``, with a mean of 1.
     """
     width *= conditions.shape[1] ** 0.5
-    distances = ((conditions[:, None] - conditions[None]) ** 2).sum(axis=2)
+    distances = cdist(conditions, conditions, "sqeuclidean")
     inside = ndtr((1 - conditions) / width) - ndtr((-1 - conditions) / width)
     weights = inside.prod(axis=1) / np.exp(-0.5 * distances / width**2).sum(axis=1)
     return weights / weights.mean()
 
 
-def _others(values: np.ndarray) -> np.ndarray:
-    """Mean of the other values of the same slot, ``[E, T]``."""
-    return (values.sum(axis=1, keepdims=True) - values) / (values.shape[1] - 1)
+def _pairs(values: np.ndarray) -> np.ndarray:
+    """By how much each other value of the slot lies above a value, ``[E, T, others]``, itself among the others."""
+    return values[:, None, :] - values[:, :, None]
+
+
+def _mean_of_others(pairs: np.ndarray) -> np.ndarray:
+    """``[E, T]``; the pair of a value with itself is 0."""
+    return pairs.sum(axis=2) / (pairs.shape[1] - 1)
 
 
 def _unit(values: np.ndarray) -> np.ndarray:

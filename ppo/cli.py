@@ -96,11 +96,11 @@ def _value_of(name: str, argv: Sequence[str]) -> str | None:
     return None
 
 
-def given_flags(argv: Sequence[str]) -> list[str]:
-    """Field names of the flags on a command line, ``--no-x`` as x."""
+def given_flags(argv: Sequence[str], kind: Any = Arguments) -> list[str]:
+    """Field names of the flags of ``kind`` on a command line, ``--no-x`` as x."""
     words = [word.partition("=")[0] for word in argv if word.startswith("--")]
     names = [word[2:].replace("-", "_") for word in words]
-    fields = {field.name for field in dataclasses.fields(Arguments)}
+    fields = {field.name for field in dataclasses.fields(kind)}
     return [name if name in fields else name.removeprefix("no_") for name in names]
 
 

@@ -38,7 +38,7 @@ class Config:
     knobs: int | None = None
     """How many of the coordinates are tuned; the rest are conditions (1)."""
     env_kwargs: tuple[str, ...] = ()
-    """Keywords for the environment, name=value each: what gymnasium.make would be given, such as level=hard."""
+    """Keywords for the environment, name=value each: what gymnasium.make would be given, such as level=high."""
     training_steps: int = 5000
     """Training steps: broadcast, collect, train."""
     episodes: int = 30

@@ -50,11 +50,15 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
     objective = problem.objective()
     if not (files.path / "law.npz").is_file():
         raise UsageError(f"RUN_DIR {run_dir}: not finished, there is no law.npz in it; go on with --resume {run_dir}")
+    try:
+        snapshot = load_snapshot(files.path / "law.npz")
+    except ValueError as error:
+        raise UsageError(f"RUN_DIR {run_dir}: its law.npz is damaged or of another version: {error}") from None
     if objective is None:
-        summary = _returns(problem, Policy(load_snapshot(files.path / "law.npz")))
+        summary = _returns(problem, Policy(snapshot))
         files.write_json("evaluation.json", summary)
         return summary
-    found = measure(objective, Law.load(files.path / "law.npz"))
+    found = measure(objective, Law(snapshot))
     if found is None:
         raise UsageError(
             f"RUN_DIR {run_dir}: the optimum of {type(objective).__name__} is not known, so there is no regret; "

@@ -55,7 +55,7 @@ class Chance:
 
 
 def held_out_returns(problem: Problem, actor: Actor, episodes: int = EPISODES) -> np.ndarray:
-    """Undiscounted return of each episode, ``[episodes]``, to its end or for the problem's ``time_steps``."""
+    """Undiscounted return of each episode, ``[episodes]``, to its end; without a time limit, for ``time_steps``."""
     batch = problem.make_batch(episodes, None)
     # A list, which vector environments take and their type omits.
     seeds: Any = [env_seed(SEED, 0, Stream.HELD_OUT, i, 0) for i in range(episodes)]

@@ -7,7 +7,7 @@ from typing import Literal
 import tyro
 
 from env.errors import UsageError
-from ppo.cli import parse_as, run_main
+from ppo.cli import given_flags, parse_as, run_main
 from ppo.pictures import available
 
 MAX_SEEDS = 1000
@@ -39,6 +39,9 @@ def main(argv: list[str]) -> None:
     if not 1 <= arguments.seeds <= MAX_SEEDS:
         raise UsageError(f"--seeds {arguments.seeds}: must be from 1 to {MAX_SEEDS}")
     name = arguments.study
+    idle = {"scaling": {"seeds", "quick", "only"}, "ablation": {"only"}}.get(name, set())
+    for option in sorted(idle & set(given_flags(argv, Arguments))):
+        raise UsageError(f"--{option}: the study {name} does not take it")
     out = arguments.out or pathlib.Path(f"runs/quick-{name}" if arguments.quick else f"runs/reference/{name}")
     if name == "scaling":
         from ppo.studies.scaling import scaling

@@ -8,8 +8,8 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import importlib.util
+import json
 import multiprocessing
-import os
 import pathlib
 import shlex
 from collections.abc import Sequence
@@ -17,8 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from tqdm import tqdm
 
+from actors.auto import cores
+from actors.keys import MAX_SEED
 from env.errors import UsageError
 from ppo.cli import given_flags, parse_as, run_main
 from ppo.config import Config, flag
@@ -68,12 +71,13 @@ class Search:
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         resolved = self.base.resolved()
-        if self.base.problem().family == "tuning":
+        reinforce, tuning = resolved.algo == "reinforce", self.base.problem().family == "tuning"
+        if tuning:
             space: dict[str, Any] = {
                 "learning_rate": FloatDistribution(1e-3, 2e-2, log=True),
                 "warmup": FloatDistribution(0.0, 0.15),
                 "agreement": FloatDistribution(0.0, 0.95),
-                "std_floor": FloatDistribution(0.1, 0.6, log=True),
+                "std_floor": FloatDistribution(max(0.1, resolved.std_floor_final or 0), 0.6, log=True),
                 "clip_coef": FloatDistribution(0.1, 0.4),
                 "update_epochs": IntDistribution(5, 30),
             }
@@ -89,7 +93,14 @@ class Search:
                 "num_minibatches": CategoricalDistribution([n for n in (1, 2, 4, 8, 16) if batch // n >= 2]),
                 "init_std": FloatDistribution(0.2, 1.5, log=True),
             }
-        return {name: values for name, values in space.items() if name not in self.fixed}
+        idle = {*self.fixed, *(("update_epochs", "num_minibatches", "clip_coef", "gae_lambda") if reinforce else ())}
+        if not tuning and not isinstance(self.base.problem().single().action_space, spaces.Box):
+            idle.add("init_std")
+        return {name: values for name, values in space.items() if name not in idle}
+
+    def identity(self) -> dict[str, Any]:
+        """What makes trials comparable."""
+        return {"base": json.loads(self.base.resolved().to_json()), "seeds": self.seeds, "fixed": sorted(self.fixed)}
 
     def study(self, sampler_seed: int = 0) -> Any:
         """The study in ``out``, made if there is none."""
@@ -99,7 +110,7 @@ class Search:
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         warm = self.base.training_steps // 3
-        return optuna.create_study(
+        study = optuna.create_study(
             storage=JournalStorage(JournalFileBackend(str(self.out / "study.journal"))),
             study_name="tuninglaw",
             direction="minimize" if self.base.problem().family == "tuning" else "maximize",
@@ -107,13 +118,18 @@ class Search:
             sampler=optuna.samplers.TPESampler(seed=sampler_seed),
             pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=warm),
         )
+        if "search" not in study.user_attrs:
+            study.set_user_attr("search", self.identity())
+        elif study.user_attrs["search"] != self.identity():
+            raise UsageError(f"--out {self.out}: holds a study with other settings; give another directory")
+        return study
 
 
 def run_trial(search: Search, index: int) -> None:
     """Asks for a trial, runs it, and tells the study what came of it."""
     import optuna
 
-    study = search.study(sampler_seed=search.base.seed * 100_003 + index)
+    study = search.study(int(np.random.SeedSequence((search.base.seed, index)).generate_state(1)[0]))
     trial = study.ask(search.space())
     config = dataclasses.replace(search.base, **trial.params)
     trial.set_user_attr("command", command(config))
@@ -129,7 +145,7 @@ def score(search: Search, config: Config, trial: Any) -> float:
     """Mean over seeds of the mean of the last few evaluations.
 
     Raises:
-        optuna.TrialPruned: after an evaluation that is worse than the median of earlier trials' at that point.
+        optuna.TrialPruned: where the best evaluation so far is worse than the median of other trials up to there.
     """
     import optuna
 
@@ -158,7 +174,7 @@ def command(config: Config) -> str:
         value = getattr(config, field.name)
         if value == field.default:
             continue
-        if isinstance(value, bool):
+        if isinstance(field.default, bool):
             words.append(flag(field.name if value else f"no_{field.name}"))
         else:
             words += [flag(field.name), *map(str, value if isinstance(value, tuple) else [value])]
@@ -166,7 +182,7 @@ def command(config: Config) -> str:
 
 
 def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
-    """Runs trials until the study has so many, and draws it.
+    """Runs trials until the study has so many, those that diverge apart, and draws it.
 
     Returns:
         The best trial.
@@ -178,7 +194,10 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
 
     if not search.space():
         raise UsageError("ppo.tune: the flags given leave nothing to search for")
-    search.out.mkdir(parents=True, exist_ok=True)
+    try:
+        search.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {search.out}: {error.strerror}") from None
     study = search.study()
     for trial in study.get_trials(states=(TrialState.RUNNING,)):
         study.tell(trial.number, state=TrialState.FAIL)  # of a call that was killed
@@ -206,7 +225,7 @@ def draw(study: Any, out: pathlib.Path) -> None:
     import optuna.visualization
 
     for name in SHOWN:
-        with contextlib.suppress(ValueError, RuntimeError):  # importances need trials that differ
+        with contextlib.suppress(ValueError, RuntimeError, ImportError):  # importances need trials that differ
             figure = getattr(optuna.visualization, f"plot_{name}")(study)
             figure.write_html(out / f"{name}.html", include_plotlyjs="directory")
 
@@ -220,7 +239,9 @@ def main(argv: Sequence[str]) -> None:
     for name, least in (("trials", 1), ("seeds", 1), ("jobs", 0)):
         if getattr(arguments, name) < least:
             raise UsageError(f"--{name} {getattr(arguments, name)}: must be at least {least}")
-    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    if arguments.seed + arguments.seeds - 1 > MAX_SEED:
+        raise UsageError(f"--seeds {arguments.seeds}: with --seed {arguments.seed} the last one is above {MAX_SEED}")
+    jobs = arguments.jobs or cores()
     base = Config(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(Config)})
     if base.drivers == "auto" and jobs > 1:
         base = dataclasses.replace(base, drivers=0)  # the trials have the cores
@@ -231,7 +252,7 @@ def main(argv: Sequence[str]) -> None:
     search = Search(base, arguments.seeds, out, tuple(given_flags(argv)))
     best = tune(search, arguments.trials, jobs, arguments.quiet)
     if not arguments.quiet:
-        print(f"best of {arguments.trials} trials, number {best.number}: {best.value:.6g}; the study is in {out}")
+        print(f"best trial: number {best.number}, {best.value:.6g}; the study is in {out}")
         print(best.user_attrs["command"])
 
 

@@ -16,6 +16,8 @@ class Sampler(ABC):
         l_bounds, u_bounds: bounds of a start state, ``[dims]`` each.
     """
 
+    asks_policy: bool = False
+    """Whether ``sample`` asks the policy about starts, which then must be what it observes."""
     preload: tuple[str, ...] = ()
     """Modules that are slow to import and that ``sample`` needs: imported once and shared by all drivers."""
 

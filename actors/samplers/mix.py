@@ -26,6 +26,7 @@ class Mix(Sampler):
         super().__init__(samplers[0].l_bounds, samplers[0].u_bounds)
         self.samplers = list(samplers)
         self.preload = tuple(module for sampler in samplers for module in sampler.preload)
+        self.asks_policy = any(sampler.asks_policy for sampler in samplers)
         self.weights = np.asarray(weights, np.float64)
 
     def shares(self, n: int) -> list[slice]:

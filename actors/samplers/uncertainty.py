@@ -19,6 +19,8 @@ class Uncertainty(Sampler):
     does depend on it, and where the std is floored the candidates are ranked by the unfloored one.
     """
 
+    asks_policy = True
+
     def __init__(self, l_bounds: np.ndarray, u_bounds: np.ndarray, candidates: int = 256):
         super().__init__(l_bounds, u_bounds)
         self.candidates = candidates

@@ -3,7 +3,6 @@
 import concurrent.futures
 import importlib
 import multiprocessing
-import os
 import pathlib
 import tempfile
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from actors.auto import cores
 from actors.law import Law
 from ppo.config import Config
 from ppo.regret import constant_regret, measure
@@ -60,7 +60,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Names the run."""
-        return f"{self.group}/{self.config.env}/{self.variant}/{self.config.seed}"
+        return f"{self.group}/{self.config.env}/{self.variant}/{self.config.training_steps}/{self.config.seed}"
 
 
 def run_cell(cell: Cell) -> list[Any]:
@@ -122,9 +122,8 @@ def run_cells(out: pathlib.Path, cells: Sequence[Cell]) -> dict[str, list[Cells]
     """Runs those that the CSVs in ``out``, one a group, lack; returns the rows of all by group, in the order given."""
     tables = {cell.group: Table(out / f"{cell.group}.csv", COLUMNS) for cell in cells}
     if missing := missing_cells(out, cells):
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         context = multiprocessing.get_context("spawn")
-        with concurrent.futures.ProcessPoolExecutor(workers, context, max_tasks_per_child=1) as executor:
+        with concurrent.futures.ProcessPoolExecutor(cores(), context, max_tasks_per_child=1) as executor:
             running = {executor.submit(run_cell, cell): cell for cell in missing}
             try:
                 for done in tqdm(concurrent.futures.as_completed(running), total=len(running), unit="run"):

@@ -157,7 +157,7 @@ def ten_table(rows: list[Cells]) -> str:
 
 
 def mix_table(rows: list[Cells]) -> str:
-    """The mix over random starts, paired by seed: below 1, the mix is better."""
+    """Each sampler over random starts, paired by seed: below 1, it is better."""
     groups, lines = grouped(rows), []
     for env in dict.fromkeys(row["env"] for row in rows):
         for other in ("lhs", "uncertainty", "heterogeneous"):

@@ -41,9 +41,16 @@ def test_families_and_slot_lengths(problem, family, length):
         (Problem("tests.problems:Hopeful"), "lacks __call__"),
         (Problem(":Thing"), "must be package.module:Class"),
         (Problem(".x:Thing"), "must be package.module:Class"),
-        (Problem("TempControl-v1", env_kwargs=("levl=high",)), "--env-kwargs levl: --env TempControl-v1 takes no such"),
+        (
+            Problem("TempControl-v1", env_kwargs=("levl=high",)),
+            "--env TempControl-v1 takes no keyword 'levl'",
+        ),
         (Problem("TempControl-v1", env_kwargs=("level=hard",)), "'hard' is none of low, medium, high"),
         (Problem("CartPole-v1", env_kwargs=("oops",)), "--env-kwargs oops: must be name=value"),
+        (Problem("TempControl-v1", env_kwargs=("disturbance=abc",)), "--env-kwargs disturbance=abc: could not convert"),
+        (Problem("TempControl-v1", env_kwargs=("level=[1]",)), "--env-kwargs level=\\[1\\]: "),
+        (Problem("CartPole-v1", env_kwargs=("id=x",)), "--env-kwargs id=x: "),
+        (Problem("sphere", dims=2, env_kwargs=("dims=4",)), "--env-kwargs dims=4: "),
     ],
 )
 def test_a_users_mistake_is_one_line_that_names_the_flag(problem, message):
@@ -69,6 +76,14 @@ def test_keywords_reach_the_environment_single_or_batched():
     stacked = Problem("CartPole-v1", env_kwargs=("sutton_barto_reward=true",)).make_batch(2, None)
     stacked.reset(seed=[0, 1])
     assert stacked.step(np.array([0, 1]))[1].tolist() == [0, 0]  # without it, 1 a step
+
+
+def test_a_keyword_for_gymnasiums_wrappers_leaves_the_native_batch_aside():
+    problem = Problem("TempControl-v1", env_kwargs=("max_episode_steps=7", "load_rounds=0"))
+    assert problem.episode_limit() == 7
+    batch = problem.make_batch(2, None)
+    batch.reset(seed=[0, 1])
+    assert [batch.step(np.zeros((2, 1)))[3].tolist() for _ in range(7)][5:] == [[False, False], [True, True]]
 
 
 def test_discrete_observations_become_one_hot():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from actors.rollout import Collector, Job, Kind, Task
-from env import Problem, TempControlVectorEnv
+from env import Problem, TempControlVectorEnv, UsageError
 from env.starts import STATES
 from tests.actors.test_rollout import collector
 
@@ -48,6 +48,13 @@ def test_the_furnace_starts_at_the_temperature_it_is_given():
     assert obs[:, 0].tolist() == [75, 70, 60]
     single = gymnasium.make("TempControl-v1", load_rounds=0)
     assert single.reset(seed=1, options={"start": np.array([30.0])})[0][0] == 70
+
+
+def test_uncertainty_needs_starts_that_are_observations():
+    for sampler in ("uncertainty", "heterogeneous"):
+        with pytest.raises(UsageError, match=f"--sampler {sampler}: asks the policy about starts"):
+            Collector(Job(Problem("TempControl-v1", time_steps=5), sampler, 8, 0, 10, 5, eval_episodes=2))
+    Collector(Job(Problem("MountainCar-v0", time_steps=5), "uncertainty", 8, 0, 10, 5, eval_episodes=2))
 
 
 @pytest.mark.parametrize("env", ["MountainCarContinuous-v0", "TempControl-v1"])

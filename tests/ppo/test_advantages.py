@@ -92,6 +92,16 @@ def test_between_equal_outcomes_the_action_less_out_of_bounds_wins(by_rank):
     assert slot_differences(np.ones((3, 2)), INSIDE, by_rank).tolist() == np.zeros((3, 2)).tolist()
 
 
+@pytest.mark.parametrize("by_rank", [0.0, 1.0])
+def test_ties_among_several_time_steps_are_ties(by_rank):
+    f = np.array([[0.1, 0.1, 0.1], [1.0, 2.0, 3.0], [5.0, 5.0, 7.0]])
+    actions = np.array([[[1.5], [1.2], [1.1]], [[0.0], [2.0], [0.0]], [[1.1], [0.0], [0.0]]])
+    advantages = slot_differences(f, actions, by_rank)
+    assert advantages[0].tolist() == [-1, 0, 1]  # by how far out of bounds, no rounding errors beside
+    assert advantages[1].tolist() == slot_differences(f, 0 * actions, by_rank)[1].tolist()  # no ties, no look at bounds
+    assert advantages[2, 1] - advantages[2, 0] == pytest.approx(1)  # the tied ones, half each against the third
+
+
 def test_crowded_conditions_count_as_much_as_lonely_ones():
     crowd, grid = np.full((10, 1), 0.9), np.linspace(-0.95, 0.95, 20)[:, None]
     weights = evening_weights(np.concatenate([crowd, grid]), 0.2)

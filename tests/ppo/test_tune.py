@@ -73,6 +73,21 @@ def test_the_command_says_what_differs_from_the_defaults():
     config = Config(env="CartPole-v1", norm_reward=False, hidden_sizes=(8, 4), gamma=0.9)
     assert command(config) == ("python -m ppo.train --env CartPole-v1 --hidden-sizes 8 4 --gamma 0.9 --no-norm-reward")
     assert command(Config()) == "python -m ppo.train"
+    odd = Config(norm_obs=False, anneal_lr=False)
+    assert parse(shlex.split(command(odd))[3:]).to_config() == odd
+
+
+def test_another_study_is_not_mixed_in(tmp_path):
+    tune(Search(SMALL, 1, tmp_path, ()), 1, jobs=1, quiet=True)
+    with pytest.raises(UsageError, match="holds a study with other settings"):
+        tune(Search(dataclasses.replace(SMALL, training_steps=30), 1, tmp_path, ()), 2, jobs=1, quiet=True)
+
+
+def test_what_does_nothing_is_not_searched(tmp_path):
+    reinforce = Search(Config(algo="reinforce"), 1, tmp_path, ()).space()
+    assert not {"update_epochs", "clip_coef"} & set(reinforce)
+    assert "init_std" not in Search(Config(env="CartPole-v1"), 1, tmp_path, ()).space()
+    assert Search(Config(std_floor_final=0.2), 1, tmp_path, ()).space()["std_floor"].low == 0.2
 
 
 def test_the_space_for_control_suits_the_batch(tmp_path):
@@ -100,5 +115,5 @@ def test_the_command_line_prints_the_best(tmp_path):
     flags = ["--env", "sphere", "--training-steps", "10", "--hidden-sizes", "8", "--trials", "2", "--seeds", "1"]
     command = [sys.executable, "-m", "ppo.tune", *flags, "--jobs", "2", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[0].startswith("best of 2 trials, number ")
+    assert done.stdout.splitlines()[0].startswith("best trial: number ")
     assert done.stdout.splitlines()[1].startswith("python -m ppo.train --env sphere")

@@ -27,7 +27,7 @@ def test_a_cell_is_run_once_and_its_row_says_what_came_out(tmp_path):
     cells = [Cell("group", "plain", dataclasses.replace(SMALL, seed=seed)) for seed in (1, 2)]
     path = tmp_path / "group.csv"
     first = run_cells(tmp_path, cells)["group"]
-    assert [row["cell"] for row in first] == ["group/sphere/plain/1", "group/sphere/plain/2"]
+    assert [row["cell"] for row in first] == ["group/sphere/plain/20/1", "group/sphere/plain/20/2"]
     assert float(first[0]["last mean"]) >= float(first[0]["best"]) > 0
     assert len(first[0]["curve"].split()) == 2
     assert first[0]["policy sha256"] != first[1]["policy sha256"]

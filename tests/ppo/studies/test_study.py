@@ -10,6 +10,8 @@ from ppo.study import main
         (["thesis", "--only", "nonsense"], "--only nonsense: must be one of modes, failure"),
         (["thesis", "--seeds", "0"], "--seeds 0: must be from 1"),
         (["thesi"], "thesi"),
+        (["scaling", "--quick"], "--quick: the study scaling does not take it"),
+        (["ablation", "--only", "ten"], "--only: the study ablation does not take it"),
         (["ablation", "--sedes", "3"], "--sedes"),
     ],
 )
