@@ -86,7 +86,7 @@ class Config:
     learning_rate: float | None = None
     """Adam's step size at the start (tuning: 6e-3; control: 3e-4). It falls with the std floor."""
     warmup: float | None = None
-    """Share of the training in which the learning rate rises to its start (tuning: 0.05; control and reinforce: 0)."""
+    """Share of the training in which the learning rate rises to its start (tuning: 0.1; control and reinforce: 0)."""
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
@@ -243,7 +243,7 @@ TUNING_DEFAULTS: dict[str, Any] = {
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
     "learning_rate": 6e-3,
-    "warmup": 0.05,
+    "warmup": 0.1,
     "advantages": "slot",
     "agreement": 0.8,
     "update_epochs": 20,

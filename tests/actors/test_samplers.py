@@ -71,14 +71,14 @@ def test_random_is_not_stratified():
 
 
 @pytest.mark.parametrize("weight", [1.0, -1.0, 1e-6])
-def test_uncertainty_takes_the_candidate_of_rank_r_with_a_probability_in_proportion_to_the_root_of_one_over_r(weight):
+def test_uncertainty_takes_the_candidate_of_rank_r_with_a_probability_in_proportion_to_a_root_of_one_over_r(weight):
     n, m = 20_000, 5
     sampler = Uncertainty(LOW, HIGH, candidates=m)
     points = sampler.sample(n, generator(1, 0, Stream.STARTS), known_std_policy(weight=weight), slice(0, n))
     candidates = LOW + (HIGH - LOW) * generator(1, 0, Stream.STARTS).random((n, m, 3))
     above = np.sign(weight) * (candidates[:, :, 0] - points[:, None, 0]) > 1e-12  # its std grows with this coordinate
     shares = np.bincount(above.sum(axis=1), minlength=m) / n
-    weights = 1 / np.sqrt(np.arange(1, m + 1))
+    weights = np.arange(1, m + 1) ** -0.25
     expected = weights / weights.sum()
     assert np.abs(shares - expected).max() < 5 * np.sqrt(0.25 / n)
     assert (np.abs(candidates - points[:, None]).sum(axis=2).min(axis=1) < 1e-12).all()

@@ -87,7 +87,7 @@ def test_schedules():
     assert learner.learning_rate == pytest.approx(0.5 * (1 - 0.2143) * 0.1**0.6, rel=1e-3)  # linear, and with the floor
     assert learner.snapshot().std_floor == learner.std_floor
     learner.step = 0
-    assert learner.learning_rate == pytest.approx(0.5 / (0.05 * 10_000 + 1))  # the first of 500 steps of warming up
+    assert learner.learning_rate == pytest.approx(0.5 / (0.1 * 10_000 + 1))  # the first of 1,000 steps of warming up
     constant, _ = learner_and_collector(anneal_lr=False, learning_rate=0.5, std_floor=0.0, std_floor_final=0.0)
     constant.step = 2500
     assert constant.learning_rate == 0.5
