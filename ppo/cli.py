@@ -25,7 +25,16 @@ WITH_RESUME = ("resume", *WHERE_IT_RUNS, *WHAT_IS_SHOWN)
 
 
 @dataclass(frozen=True)
-class Arguments(Config):
+class ConfigArguments(Config):
+    """Of a command whose flags are the configuration's and some more."""
+
+    def to_config(self) -> Config:
+        """The configuration alone."""
+        return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
+
+
+@dataclass(frozen=True)
+class Arguments(ConfigArguments):
     __doc__ = Config.__doc__
 
     config: str | None = None
@@ -42,10 +51,6 @@ class Arguments(Config):
     """Write profile.txt, and one for each driver process: where the time goes."""
     pictures: bool = True
     """Draw pictures at the end (the extra plot)."""
-
-    def to_config(self) -> Config:
-        """The configuration alone."""
-        return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
 
 
 def parse(argv: Sequence[str]) -> Arguments:

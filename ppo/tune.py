@@ -4,12 +4,11 @@ A trial trains once for each of a few seeds, so that a lucky one does not win, a
 bit with the command that is printed at the end.
 """
 
-import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import importlib.util
 import json
-import multiprocessing
 import pathlib
 import shlex
 from collections.abc import Sequence
@@ -18,20 +17,20 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from tqdm import tqdm
 
 from actors.auto import cores
 from actors.keys import MAX_SEED
 from env.errors import UsageError
-from ppo.cli import given_flags, parse_as, run_main
+from ppo.cli import ConfigArguments, given_flags, parse_as, run_main
 from ppo.config import Config, flag
+from ppo.side_by_side import side_by_side
 
 AVERAGED = 3  # evaluations at the end of a run, over which its score is the mean
 SHOWN = ("optimization_history", "param_importances", "parallel_coordinate")
 
 
 @dataclass(frozen=True)
-class Arguments(Config):
+class Arguments(ConfigArguments):
     """Searches for the hyper-parameters with which training does best (the extra tune), several trials side by side.
 
     The flags of ppo.train hold for every trial, and what they set is not searched for. The study is a file: the same
@@ -203,17 +202,8 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
         study.tell(trial.number, state=TrialState.FAIL)  # of a call that was killed
     over = (TrialState.COMPLETE, TrialState.PRUNED)
     missing, first = trials - len(study.get_trials(states=over)), len(study.get_trials())
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(jobs, context) as executor:
-        running = [executor.submit(run_trial, search, first + i) for i in range(missing)]
-        try:
-            for future in tqdm(
-                concurrent.futures.as_completed(running), total=len(running), unit="trial", disable=quiet
-            ):
-                future.result()
-        except BaseException:
-            executor.shutdown(cancel_futures=True)
-            raise
+    for _ in side_by_side(functools.partial(run_trial, search), range(first, first + missing), jobs, "trial", quiet):
+        pass  # each tells the study itself
     if not study.get_trials(states=(TrialState.COMPLETE,)):
         raise UsageError(f"ppo.tune: none of {trials} trials came to its end; see {search.out / 'trials'}")
     draw(study, search.out)
@@ -242,7 +232,7 @@ def main(argv: Sequence[str]) -> None:
     if arguments.seed + arguments.seeds - 1 > MAX_SEED:
         raise UsageError(f"--seeds {arguments.seeds}: with --seed {arguments.seed} the last one is above {MAX_SEED}")
     jobs = arguments.jobs or cores()
-    base = Config(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(Config)})
+    base = arguments.to_config()
     if base.drivers == "auto" and jobs > 1:
         base = dataclasses.replace(base, drivers=0)  # the trials have the cores
     if not base.eval_every:

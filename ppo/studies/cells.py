@@ -1,8 +1,6 @@
 """Training runs of a study: each one a row of a CSV, side by side on the cores there are, never run twice."""
 
-import concurrent.futures
 import importlib
-import multiprocessing
 import pathlib
 import tempfile
 from collections.abc import Sequence
@@ -10,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from actors.auto import cores
 from actors.law import Law
 from ppo.config import Config
 from ppo.regret import constant_regret, measure
 from ppo.run_dir import RunDir
+from ppo.side_by_side import side_by_side
 from ppo.tables import Cells, Table
 
 COLUMNS = (
@@ -122,15 +120,8 @@ def run_cells(out: pathlib.Path, cells: Sequence[Cell]) -> dict[str, list[Cells]
     """Runs those that the CSVs in ``out``, one a group, lack; returns the rows of all by group, in the order given."""
     tables = {cell.group: Table(out / f"{cell.group}.csv", COLUMNS) for cell in cells}
     if missing := missing_cells(out, cells):
-        context = multiprocessing.get_context("spawn")
-        with concurrent.futures.ProcessPoolExecutor(cores(), context, max_tasks_per_child=1) as executor:
-            running = {executor.submit(run_cell, cell): cell for cell in missing}
-            try:
-                for done in tqdm(concurrent.futures.as_completed(running), total=len(running), unit="run"):
-                    tables[running[done].group].add(*done.result())
-            except BaseException:
-                executor.shutdown(cancel_futures=True)
-                raise
+        for cell, row in side_by_side(run_cell, missing, cores(), "run"):
+            tables[cell.group].add(*row)
     rows = {row["cell"]: row for table in tables.values() for row in table.rows}
     groups: dict[str, list[Cells]] = {}
     for cell in cells:
