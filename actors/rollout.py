@@ -1,4 +1,4 @@
-"""Slots of a training step, rolled out: the only place that steps an environment.
+"""Slots of a training step, rolled out: the only place in a run that steps an environment.
 
 ``facts(i) = rollout(snapshot, seed, step, i)`` whoever runs it, whenever, and whatever slots run beside it.
 """

@@ -15,7 +15,7 @@ from actors.policy import Policy
 from env.errors import UsageError
 from env.make import Problem
 from ppo.cli import parse_as, run_main
-from ppo.held_out import Chance, Trained, held_out_returns, reward_threshold
+from ppo.held_out import Chance, Trained, held_out_returns
 from ppo.regret import KINDS, Regret, constant_regret, measure
 from ppo.run_dir import RunDir
 
@@ -83,7 +83,7 @@ def _returns(problem: Problem, policy: Policy) -> dict[str, float]:
         "return_worst": returns.min(),
         "chance_return_mean": held_out_returns(problem, Chance(problem)).mean(),
     }
-    threshold = reward_threshold(problem)
+    threshold = problem.reward_threshold()
     numbers = {name: float(value) for name, value in summary.items()}
     return numbers if threshold is None else numbers | {"reward_threshold": float(threshold)}
 

@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 import numpy as np
+from gymnasium.vector.utils import batch_space
 
 from actors.keys import Stream, env_seed
 from actors.policy import Policy
@@ -28,7 +29,7 @@ class Trained:
 
     def __init__(self, policy: Policy, problem: Problem):
         self._policy = policy
-        self._map = ActionMap(problem.make_batch(1, None).single_action_space)
+        self._map = ActionMap(problem.action_space())
 
     def reset(self, rows: int) -> None:
         """Starts episodes."""
@@ -42,11 +43,11 @@ class Chance:
     """Random actions."""
 
     def __init__(self, problem: Problem):
-        self._problem = problem
+        self._one = problem.action_space()
 
     def reset(self, rows: int) -> None:
         """Starts episodes."""
-        self._space = self._problem.make_batch(rows, None).action_space
+        self._space = batch_space(self._one, rows)
         self._space.seed(SEED)
 
     def act(self, obs: np.ndarray) -> np.ndarray:
@@ -73,11 +74,3 @@ def held_out_returns(problem: Problem, actor: Actor, episodes: int = EPISODES) -
             obs, _ = batch.reset(seed=seeds, options={"reset_mask": ended})
     batch.close()
     return total
-
-
-def reward_threshold(problem: Problem) -> float | None:
-    """The return at which Gymnasium holds an environment to be solved, where it names one."""
-    env = problem.single()
-    threshold = env.spec.reward_threshold if env.spec else None
-    env.close()
-    return threshold

@@ -93,7 +93,7 @@ class Search:
                 "init_std": FloatDistribution(0.2, 1.5, log=True),
             }
         idle = {*self.fixed, *(("update_epochs", "num_minibatches", "clip_coef", "gae_lambda") if reinforce else ())}
-        if not tuning and not isinstance(self.base.problem().single().action_space, spaces.Box):
+        if not tuning and not isinstance(self.base.problem().action_space(), spaces.Box):
             idle.add("init_std")
         return {name: values for name, values in space.items() if name not in idle}
 
