@@ -12,8 +12,9 @@ class Uncertainty(Sampler):
     """Each start is one of many random candidates, the more likely the higher the policy's entropy there.
 
     Candidates are ranked by entropy (Lewis & Gale 1994), and the one at rank r is taken with a probability in
-    proportion to r^-SHARPNESS (Kirsch et al. 2023, arXiv 2106.12059, softrank). Always taking the first would put all starts
-    of a batch into one corner of the conditions, where the entropy has its maximum, and the rest would be forgotten.
+    proportion to r^-SHARPNESS (Kirsch et al. 2023, arXiv 2106.12059, softrank). Always taking the first would put
+    all starts of a batch into one corner of the conditions, where the entropy has its maximum, and the rest would
+    be forgotten.
 
     A policy whose std does not depend on the state makes all candidates tie, which leaves random starts. Here it
     does depend on it, and where the std is floored the candidates are ranked by the unfloored one.
