@@ -114,7 +114,7 @@ class TempControlVectorEnv(VectorEnv):
         size = 2 + 2 * PAST * self.history + PAST * actions
         self.single_observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float64)
         self.single_action_space = spaces.Box(-1.0, 1.0, (1,), np.float64)
-        self.start_space = spaces.Box(START[0], START[1], (1,), np.float64)
+        self.start_space = spaces.Box(*LIMITS, (1,), np.float64)  # wider than its own starts: a sampler may explore
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._load = np.random.default_rng(0).standard_normal((load_size, load_size)) if load_rounds else None

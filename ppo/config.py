@@ -39,10 +39,10 @@ class Config:
     """How many of the coordinates are tuned; the rest are conditions (1)."""
     env_kwargs: tuple[str, ...] = ()
     """Keywords for the environment, name=value each: what gymnasium.make would be given, such as level=high."""
-    training_steps: int = 5000
-    """Training steps: broadcast, collect, train."""
-    episodes: int = 30
-    """Slots that are collected in a training step, E."""
+    training_steps: int | None = None
+    """Training steps: broadcast, collect, train (tuning: 5000; control: 500)."""
+    episodes: int | None = None
+    """Slots that are collected in a training step, E (tuning: 30; control: as many as make 2,000 time steps)."""
     time_steps: int | None = None
     """Time steps of a slot, T (tuning: 2; control: the environment's time limit)."""
     drivers: int | Literal["auto"] = "auto"
@@ -100,7 +100,7 @@ class Config:
     update_epochs: int | None = None
     """Passes over a batch (tuning: 20; control: 10; reinforce: 1)."""
     num_minibatches: int | None = None
-    """Minibatches of a pass (tuning: 1; control: 4)."""
+    """Minibatches of a pass (tuning: 1; control: one for each 64 time steps)."""
     clip_coef: float = 0.2
     """Range of the clipped surrogate."""
     clip_vloss: bool = False
@@ -156,7 +156,7 @@ class Config:
             if (self.advantages or defaults["advantages"]) == "gae":
                 defaults = defaults | ESTIMATED | {"noise": "independent"}
         else:
-            defaults = CONTROL_DEFAULTS
+            defaults = CONTROL_DEFAULTS | self._control_sizes()
             for name in ("reward", "transform", "evaluation_cost_ms"):
                 if getattr(self, name):
                     what = f"{flag(name)} {getattr(self, name)}"
@@ -168,6 +168,12 @@ class Config:
         config = dataclasses.replace(self, **filled)
         config._check_combinations()
         return config
+
+    def _control_sizes(self) -> dict[str, int]:
+        """Slots and minibatches of a control problem: about as many time steps each, however long a slot is."""
+        length = self.problem().slot_length()
+        episodes = self.episodes or max(1, round(CONTROL_BATCH / length))
+        return {"episodes": episodes, "num_minibatches": max(1, episodes * length // CONTROL_MINIBATCH)}
 
     def _check_ranges(self) -> None:
         for names, least, what in ((AT_LEAST_1, 1, "at least 1"), (AT_LEAST_0, 0, "0 or more")):
@@ -193,7 +199,7 @@ class Config:
             raise UsageError(f"--hidden-sizes {widths}: every width must be at least 1")
 
     def _check_combinations(self) -> None:
-        assert self.num_minibatches is not None and self.time_steps is not None
+        assert self.num_minibatches is not None and self.time_steps is not None and self.episodes is not None
         assert self.std_floor is not None and self.std_floor_final is not None
         self._check_family()
         batch = self.episodes * self.time_steps
@@ -235,6 +241,8 @@ class Config:
 
 
 TUNING_DEFAULTS: dict[str, Any] = {
+    "training_steps": 5000,
+    "episodes": 30,
     "sampler": "random",
     "hidden_sizes": (32, 32, 32),
     "first_layer": "law",
@@ -252,7 +260,9 @@ TUNING_DEFAULTS: dict[str, Any] = {
 }
 ESTIMATED: dict[str, Any] = {"gamma": 0.0, "reward": "objective", "transform": "symlog"}
 """Of a tuning problem with ``--advantages gae``."""
+CONTROL_BATCH, CONTROL_MINIBATCH = 2000, 64  # time steps
 CONTROL_DEFAULTS: dict[str, Any] = {
+    "training_steps": 500,
     "sampler": "env",
     "hidden_sizes": (64, 64),
     "first_layer": "orthogonal",
@@ -266,7 +276,6 @@ CONTROL_DEFAULTS: dict[str, Any] = {
     "agreement": 0.0,
     "gamma": 0.99,
     "update_epochs": 10,
-    "num_minibatches": 4,
     "norm_obs": True,
 }
 

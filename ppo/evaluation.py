@@ -75,7 +75,7 @@ def make_evaluator(config: Config) -> tuple[Evaluator, np.ndarray | None]:
 
 def make_job(config: Config, eval_starts: np.ndarray | None) -> Job:
     """What the drivers run, from a resolved configuration."""
-    assert config.sampler is not None and config.time_steps is not None
+    assert config.sampler is not None and config.time_steps is not None and config.episodes is not None
     problem = config.problem()
     length = 1 if eval_starts is not None else problem.episode_limit() or config.time_steps
     return Job(

@@ -34,10 +34,14 @@ class Learner:
     Args:
         config: resolved.
         spec: the policy's network.
+
+    Attributes:
+        training_steps: how many there are to be.
     """
 
     def __init__(self, config: Config, spec: NetworkSpec):
-        self.config = config
+        assert config.training_steps is not None
+        self.config, self.training_steps = config, config.training_steps
         self.agent = Agent(spec, config)
         self.step = 0
         self.env_steps = 0
@@ -48,7 +52,7 @@ class Learner:
     @property
     def progress(self) -> float:
         """Share of the training done, in [0, 1)."""
-        return self.step / self.config.training_steps
+        return self.step / self.training_steps
 
     @property
     def std_floor(self) -> float:
@@ -77,7 +81,7 @@ class Learner:
         difference between them: small updates average over more samples before they commit."""
         assert self.config.learning_rate is not None and self.config.warmup is not None
         linear = 1 - self.progress if self.config.anneal_lr else 1.0
-        warm = min(1.0, (self.step + 1) / (self.config.warmup * self.config.training_steps + 1))
+        warm = min(1.0, (self.step + 1) / (self.config.warmup * self.training_steps + 1))
         return self.config.learning_rate * warm * linear * self._narrowing**RATE_POWER
 
     @property

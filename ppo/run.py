@@ -65,7 +65,7 @@ class Run:
                 self.files.rewind(self.learner.step)
             else:
                 self.files.create(config)
-            self.progress = Progress(self.learner.step, config.training_steps, self.evaluator.column, self.quiet)
+            self.progress = Progress(self.learner.step, self.learner.training_steps, self.evaluator.column, self.quiet)
             stack.enter_context(profiled(f"{self.job.profile}/profile.txt" if self.job.profile else None))
             stack.callback(self.progress.close)
             stack.callback(self.tracker.close)
@@ -79,7 +79,7 @@ class Run:
     @property
     def complete(self) -> bool:
         """Whether all training steps are done."""
-        return self.learner.step >= self.config.training_steps
+        return self.learner.step >= self.learner.training_steps
 
     def training_step(self) -> tuple[Trajectory, dict[str, float]]:
         """Broadcast, collect, train. Returns the merged facts and scalars to log."""

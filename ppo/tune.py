@@ -81,7 +81,7 @@ class Search:
                 "update_epochs": IntDistribution(5, 30),
             }
         else:
-            batch = resolved.episodes * (resolved.time_steps or 1)
+            batch = (resolved.episodes or 1) * (resolved.time_steps or 1)
             space = {
                 "learning_rate": FloatDistribution(1e-4, 1e-2, log=True),
                 "gamma": CategoricalDistribution([0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999]),
@@ -89,13 +89,19 @@ class Search:
                 "clip_coef": FloatDistribution(0.1, 0.4),
                 "ent_coef": FloatDistribution(1e-6, 1e-2, log=True),
                 "update_epochs": IntDistribution(3, 20),
-                "num_minibatches": CategoricalDistribution([n for n in (1, 2, 4, 8, 16) if batch // n >= 2]),
+                "num_minibatches": CategoricalDistribution([n for n in (1, 4, 8, 16, 32, 64) if batch // n >= 2]),
                 "init_std": FloatDistribution(0.2, 1.5, log=True),
+                "norm_obs": CategoricalDistribution([True, False]),
             }
         idle = {*self.fixed, *(("update_epochs", "num_minibatches", "clip_coef", "gae_lambda") if reinforce else ())}
         if not tuning and not isinstance(self.base.problem().action_space(), spaces.Box):
             idle.add("init_std")
         return {name: values for name, values in space.items() if name not in idle}
+
+    @property
+    def training_steps(self) -> int:
+        """Of each run."""
+        return self.base.resolved().training_steps or 0
 
     def identity(self) -> dict[str, Any]:
         """What makes trials comparable."""
@@ -108,14 +114,13 @@ class Search:
         from optuna.storages.journal import JournalFileBackend
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        warm = self.base.training_steps // 3
         study = optuna.create_study(
             storage=JournalStorage(JournalFileBackend(str(self.out / "study.journal"))),
             study_name="tuninglaw",
             direction="minimize" if self.base.problem().family == "tuning" else "maximize",
             load_if_exists=True,
             sampler=optuna.samplers.TPESampler(seed=sampler_seed),
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=warm),
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=self.training_steps // 3),
         )
         if "search" not in study.user_attrs:
             study.set_user_attr("search", self.identity())
@@ -156,7 +161,7 @@ def score(search: Search, config: Config, trial: Any) -> float:
 
         def scored(step: int, value: float, scores: list[float] = scores) -> None:
             scores.append(value)
-            trial.report(float(np.mean([*done, value])), len(done) * config.training_steps + step)
+            trial.report(float(np.mean([*done, value])), len(done) * search.training_steps + step)
             if trial.should_prune():
                 raise optuna.TrialPruned
 

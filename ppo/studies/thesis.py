@@ -52,7 +52,7 @@ def cells(group: str, seeds: int, quick: bool) -> list[Cell]:
         return [cell(name, seed, env=env, sampler=name) for env in ENVS for name in SAMPLERS for seed in numbers]
     if group == "algorithms":
         return [cell("reinforce", seed, env=env, algo="reinforce") for env in ENVS for seed in numbers]
-    ten = {"dims": 10, "knobs": 5, "training_steps": 10 * base.training_steps, "eval_every": 100}
+    ten = {"dims": 10, "knobs": 5, "training_steps": 10 * (base.training_steps or 0), "eval_every": 100}
     return [
         cell(name, seed, env=env, sampler=name, **ten)
         for name in ("random", "lhs", "heterogeneous")

@@ -93,7 +93,7 @@ def test_what_does_nothing_is_not_searched(tmp_path):
 def test_the_space_for_control_suits_the_batch(tmp_path):
     space = Search(Config(env="CartPole-v1", episodes=1, time_steps=9), 1, tmp_path, ("gamma",)).space()
     assert "gamma" not in space
-    assert space["num_minibatches"].choices == (1, 2, 4)
+    assert space["num_minibatches"].choices == (1, 4)
 
 
 @pytest.mark.parametrize(
