@@ -98,17 +98,17 @@ class Problem:
 
     def episode_limit(self) -> int | None:
         """The environment's own time limit, if it has one."""
-        with contextlib.closing(self._single()) as env:
+        with contextlib.closing(self.make_single()) as env:
             return env.spec.max_episode_steps if env.spec else None
 
     def reward_threshold(self) -> float | None:
         """The return at which Gymnasium holds the environment to be solved, if it names one."""
-        with contextlib.closing(self._single()) as env:
+        with contextlib.closing(self.make_single()) as env:
             return env.spec.reward_threshold if env.spec else None
 
     def action_space(self) -> spaces.Space:
         """Of one environment."""
-        with contextlib.closing(self._single()) as env:
+        with contextlib.closing(self.make_single()) as env:
             return env.action_space
 
     def make_batch(self, num_envs: int, objective: Objective | None) -> VectorEnv:
@@ -122,7 +122,7 @@ class Problem:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         if native := self._native():
             return native(num_envs=num_envs)
-        batch = RowsVectorEnv([self._single] * num_envs)
+        batch = RowsVectorEnv([self.make_single] * num_envs)
         if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(
                 f"--env {self.env}: actions {batch.single_action_space} are not supported, only Box, Discrete and "
@@ -144,7 +144,7 @@ class Problem:
             return None
         return functools.partial(self._made, cast(Any, made), gymnasium.spec(str(target)).kwargs)
 
-    def _single(self) -> gymnasium.Env:
+    def make_single(self) -> gymnasium.Env:
         """One environment, its observations flat."""
         target: Any = resolve(self.env)
         try:

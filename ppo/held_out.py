@@ -55,11 +55,14 @@ class Chance:
         return self._space.sample()
 
 
-def held_out_returns(problem: Problem, actor: Actor, episodes: int = EPISODES) -> np.ndarray:
-    """Undiscounted return of each episode, ``[episodes]``, to its end; without a time limit, for ``time_steps``."""
+def held_out_returns(problem: Problem, actor: Actor, episodes: int = EPISODES, seed: int = SEED) -> np.ndarray:
+    """Undiscounted return of each episode, ``[episodes]``, to its end; without a time limit, for ``time_steps``.
+
+    Another ``seed`` gives other episodes, for tuning a controller on.
+    """
     batch = problem.make_batch(episodes, None)
     # A list, which vector environments take and their type omits.
-    seeds: Any = [env_seed(SEED, 0, Stream.HELD_OUT, i, 0) for i in range(episodes)]
+    seeds: Any = [env_seed(seed, 0, Stream.HELD_OUT, i, 0) for i in range(episodes)]
     obs, _ = batch.reset(seed=seeds)
     actor.reset(episodes)
     total, over = np.zeros(episodes), np.zeros(episodes, bool)

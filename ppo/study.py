@@ -1,5 +1,6 @@
 """``python -m ppo.study NAME``: the studies of this program. One that was interrupted goes on where it was."""
 
+import importlib
 import pathlib
 from dataclasses import dataclass
 from typing import Literal
@@ -17,18 +18,20 @@ MAX_SEEDS = 1000
 class Arguments:
     """Studies of this program. A study that was interrupted goes on where it was."""
 
-    study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation"]]
+    study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation", "control", "tempcontrol"]]
     """scaling: collect, train and broadcast for 0 to 64 drivers and evaluations of 0, 1 and 20 ms (64 episodes x 2
     time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
-    thesis: its learning experiments, ours beside theirs. ablation: the defaults, each changed alone."""
+    thesis: its learning experiments, ours beside theirs. ablation: the defaults, each changed alone. control:
+    Gymnasium's tasks. tempcontrol: the article's models on its slow process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
     seeds: int = 10
-    """Seeds of each experiment (thesis, ablation)."""
+    """Seeds of each experiment (not scaling)."""
     quick: bool = False
-    """A small fraction of the training steps, to see that it works (thesis, ablation)."""
+    """A small fraction of the training steps, to see that it works (not scaling)."""
     only: str | None = None
-    """One group of the runs: modes, failure, samplers, algorithms or ten (thesis)."""
+    """One group of the runs: modes, failure, samplers, algorithms or ten (thesis); returns, times, longer or race
+    (tempcontrol); an environment's id (control)."""
 
 
 def main(argv: list[str]) -> None:
@@ -47,16 +50,16 @@ def main(argv: list[str]) -> None:
         from ppo.studies.scaling import scaling
 
         scaling(out)
-    elif name == "thesis":
-        from ppo.studies.thesis import GROUPS, thesis
-
-        if arguments.only not in (None, *GROUPS):
-            raise UsageError(f"--only {arguments.only}: must be one of {', '.join(GROUPS)}")
-        thesis(out, arguments.seeds, arguments.quick, arguments.only)
-    else:
+        return
+    if name == "ablation":
         from ppo.studies.ablation import ablation
 
         ablation(out, arguments.seeds, arguments.quick)
+        return
+    module = importlib.import_module(f"ppo.studies.{name}")
+    if arguments.only not in (None, *module.GROUPS):
+        raise UsageError(f"--only {arguments.only}: must be one of {', '.join(module.GROUPS)}")
+    getattr(module, name)(out, arguments.seeds, arguments.quick, arguments.only)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Cell:
         constants: module constants by their full names, and what to set them to.
     """
 
+    columns: ClassVar[Sequence[str]] = COLUMNS
     group: str
     variant: str
     config: Config
@@ -59,6 +60,10 @@ class Cell:
     def key(self) -> str:
         """Names the run."""
         return f"{self.group}/{self.config.env}/{self.variant}/{self.config.training_steps}/{self.config.seed}"
+
+    def run(self) -> list[Any]:
+        """Its row."""
+        return run_cell(self)
 
 
 def run_cell(cell: Cell) -> list[Any]:
@@ -110,17 +115,46 @@ def decimated(errors: Sequence[float]) -> list[float]:
     return [float(np.mean(part)) for part in np.array_split(errors, min(len(errors), CURVE_POINTS))]
 
 
-def missing_cells(out: pathlib.Path, cells: Sequence[Cell]) -> list[Cell]:
+class AnyCell(Protocol):
+    """A run of any study."""
+
+    columns: ClassVar[Sequence[str]]  # of its row, the key first
+
+    @property
+    def group(self) -> str:
+        """The CSV that its row is in."""
+
+    @property
+    def key(self) -> str:
+        """Names its row."""
+
+    def run(self) -> list[Any]:
+        """Runs it, in a process that is good for nothing else afterwards, and returns its row."""
+
+
+C = TypeVar("C", bound=AnyCell)
+
+
+def run_one(cell: AnyCell) -> list[Any]:
+    """Its row."""
+    return cell.run()
+
+
+def missing_cells(out: pathlib.Path, cells: Sequence[C]) -> list[C]:
     """Those that the CSVs in ``out``, one a group, do not have."""
-    tables = {group: Table(out / f"{group}.csv", COLUMNS) for group in {cell.group for cell in cells}}
+    tables = {group: Table(out / f"{group}.csv", ("cell",)) for group in {cell.group for cell in cells}}
     return [cell for cell in cells if not tables[cell.group].has(cell.key)]
 
 
-def run_cells(out: pathlib.Path, cells: Sequence[Cell]) -> dict[str, list[Cells]]:
-    """Runs those that the CSVs in ``out``, one a group, lack; returns the rows of all by group, in the order given."""
-    tables = {cell.group: Table(out / f"{cell.group}.csv", COLUMNS) for cell in cells}
+def run_cells(out: pathlib.Path, cells: Sequence[C], workers: int | None = None) -> dict[str, list[Cells]]:
+    """Runs those that the CSVs in ``out``, one a group, lack, as many side by side as there are cores, or ``workers``.
+
+    Returns:
+        The rows of all by group, in the order given.
+    """
+    tables = {cell.group: Table(out / f"{cell.group}.csv", cell.columns) for cell in cells}
     if missing := missing_cells(out, cells):
-        for cell, row in side_by_side(run_cell, missing, cores(), "run"):
+        for cell, row in side_by_side(run_one, missing, workers or cores(), "run"):
             tables[cell.group].add(*row)
     rows = {row["cell"]: row for table in tables.values() for row in table.rows}
     groups: dict[str, list[Cells]] = {}

@@ -132,6 +132,19 @@ def test_the_load_changes_nothing_and_impulses_come_as_told():
         assert impulses[:, [t for a, b in windows for t in range(a, b)]].sum() == impulses.sum()
 
 
+def test_an_episode_may_start_at_any_temperature():
+    start = np.array([[99.0], [21.0], [150.0]])
+    env = TempControlVectorEnv(3, **QUIET)
+    assert env.start_space.contains(start[0])
+    assert env.start_space.contains(start[2])
+    obs, _ = env.reset(seed=[1, 2, 3], options={"starts": start})
+    assert obs[:, 0].tolist() == [1.0, 79.0, -50.0]
+    single, _ = TempControlEnv(**QUIET).reset(seed=2, options={"start": start[1]})
+    assert single.tobytes() == obs[1].tobytes()
+    own, _ = env.reset(seed=[1, 2, 3])
+    assert (own[:, 0] >= 60).all()  # from 25 to 40 degrees
+
+
 def test_a_native_batch_is_used_where_rows_have_their_own_randomness():
     assert isinstance(Problem("TempControl-v1").make_batch(3, None), TempControlVectorEnv)
     assert not hasattr(Problem("CartPole-v1").make_batch(3, None), "_shocks")

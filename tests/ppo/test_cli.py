@@ -186,10 +186,20 @@ def test_defaults_by_family_are_resolved_and_stored(tmp_path):
     tuning, control = Config().resolved(), Config(env="Pendulum-v1").resolved()
     assert (tuning.advantages, tuning.time_steps, tuning.sampler, tuning.norm_obs) == ("slot", 2, "random", False)
     assert (control.gamma, control.time_steps, control.sampler, control.norm_obs) == (0.99, 200, "env", True)
+    assert (control.training_steps, tuning.training_steps, tuning.episodes) == (500, 5000, 30)
     train(Config(training_steps=1, hidden_sizes=(4,)), tmp_path, quiet=True, pictures=False)
     stored = RunDir(tmp_path).config()
     assert stored == dataclasses.replace(Config(training_steps=1, hidden_sizes=(4,)).resolved())
     assert stored.resolved() == stored
+
+
+@pytest.mark.parametrize(
+    ("changes", "episodes", "minibatches"),
+    [({}, 10, 31), ({"time_steps": 50}, 40, 31), ({"episodes": 3}, 3, 9), ({"time_steps": 9000}, 1, 140)],
+)
+def test_control_takes_about_as_many_time_steps_however_long_a_slot_is(changes, episodes, minibatches):
+    config = Config(env="Pendulum-v1", **changes).resolved()
+    assert (config.episodes, config.num_minibatches) == (episodes, minibatches)
 
 
 def test_an_objective_must_be_importable_by_the_drivers():

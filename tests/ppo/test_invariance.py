@@ -38,6 +38,14 @@ def test_same_bits_for_any_drivers_and_backend(sampler, episodes, tmp_path, bits
     [
         {"env": "CartPole-v1", "episodes": 5, "time_steps": 60, "eval_episodes": 3},
         {"env": "Pendulum-v1", "episodes": 5, "time_steps": 60, "eval_episodes": 3},
+        {
+            "env": "TempControl-v1",
+            "env_kwargs": ("load_rounds=0", "actions=true"),
+            "sampler": "lhs",
+            "episodes": 5,
+            "time_steps": 60,
+            "eval_episodes": 3,
+        },
         {"env": "tests.problems:Lock", "episodes": 5, "time_steps": 8},
         {"env": "rosenbrock", "dims": 5, "knobs": 2, "sampler": "lhs:2,uncertainty:1", "time_steps": 3},
         {"env": "sphere", "sampler": "env"},

@@ -8,6 +8,8 @@ from ppo.study import main
     ("argv", "complaint"),
     [
         (["thesis", "--only", "nonsense"], "--only nonsense: must be one of modes, failure"),
+        (["control", "--only", "CartPole"], "--only CartPole: must be one of CartPole-v1, Pendulum-v1"),
+        (["tempcontrol", "--only", "ten"], "--only ten: must be one of returns, times, longer, race"),
         (["thesis", "--seeds", "0"], "--seeds 0: must be from 1"),
         (["thesi"], "thesi"),
         (["scaling", "--quick"], "--quick: the study scaling does not take it"),

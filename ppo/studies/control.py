@@ -1,0 +1,122 @@
+"""Gymnasium's tasks: return over 100 held-out episodes, from the task's own starts, after a fixed number of time steps.
+
+Seeds from 401 on, of which none was used otherwise than while choosing the few settings that are not defaults.
+"""
+
+import dataclasses
+import pathlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppo.config import Config
+from ppo.studies.baselines import Peer
+from ppo.studies.cells import run_cells
+from ppo.studies.returns import ReturnsCell, returns_of
+from ppo.tables import Cells, machine, markdown
+
+FIRST_SEED = 401
+PEER = "Stable-Baselines3"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained, and how well it should do.
+
+    Attributes:
+        config: with the settings that are not defaults.
+        aim: mean return of a seed.
+        share: of the seeds that should reach it; a half for the median.
+        most: seeds at the most, for tasks that take long.
+        peer: Stable-Baselines3's set-up, to train beside it; the aim is then its median.
+    """
+
+    config: Config
+    aim: float | None
+    share: float
+    most: int = 1000
+    peer: Peer | None = None
+
+
+TASKS = [
+    Task(Config(env="CartPole-v1", training_steps=30), 500.0, 1.0),
+    Task(Config(env="Pendulum-v1", training_steps=75, gamma=0.95, learning_rate=1e-3), -180.0, 0.5),
+    Task(Config(env="MountainCarContinuous-v0", training_steps=150, sampler="lhs", time_steps=200), 90.0, 0.8),
+    Task(Config(env="HalfCheetah-v5", training_steps=500), None, 0.5, 3, Peer(normalise={})),
+]
+GROUPS = tuple(task.config.env for task in TASKS)
+
+
+def control(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
+    """Runs what is missing of one task or of all, and writes ``control.md`` and ``control.png`` into ``out``."""
+    cells: list[ReturnsCell] = []
+    chosen = [task for task in TASKS if only in (None, task.config.env)]
+    for task in chosen:
+        steps = 2 if quick else task.config.training_steps or 0
+        config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
+        for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.most)):
+            seeded = dataclasses.replace(config, seed=seed)
+            cells.append(ReturnsCell("control", config.env, "tuninglaw", seeded))
+            if task.peer is not None:
+                cells.append(ReturnsCell("control", config.env, PEER, seeded, task.peer))
+    rows = run_cells(out, cells)["control"]
+    text = f"{__doc__}\n\n{table(chosen, rows)}\n{machine()}\n"
+    (out / "control.md").write_text(text, encoding="utf-8")
+    print(text)
+    draw(out / "control.png", rows)
+
+
+def table(tasks: list[Task], rows: list[Cells]) -> str:
+    """A line for each task."""
+    lines = []
+    for task in tasks:
+        ours = _means(rows, task.config.env, "tuninglaw")
+        theirs = _means(rows, task.config.env, PEER)
+        aim = float(np.median(theirs)) if task.aim is None else task.aim
+        reached = sum(mean >= aim for mean in ours)
+        here = [row for row in rows if row["problem"] == task.config.env and row["variant"] == "tuninglaw"]
+        seconds = float(np.median([float(row["seconds"]) for row in here]))
+        lines.append(
+            [
+                *(task.config.env, f"{int(here[0]['env steps']):,}", settings(task.config)),
+                *(f"{np.median(ours):.1f}", f"{min(ours):.1f}", f"{aim:.1f}{' (theirs)' if theirs else ''}"),
+                *(f"{reached} of {len(ours)}", f"{task.share:.0%}", f"{seconds:.0f}"),
+            ]
+        )
+    header = ["task", "time steps", "not default", "median over seeds", "worst seed", "aim", "seeds that reach it"]
+    return markdown([*header, "should", "s"], lines)
+
+
+def settings(config: Config) -> str:
+    """What of a configuration is not a default, as flags; length of the training aside."""
+    plain = Config(env=config.env, training_steps=config.training_steps)
+    names = [field.name for field in dataclasses.fields(config)]
+    changed = [name for name in names if getattr(config, name) != getattr(plain, name)]
+    return ", ".join(f"--{name.replace('_', '-')} {getattr(config, name)}" for name in changed) or "-"
+
+
+def _means(rows: list[Cells], env: str, variant: str) -> list[float]:
+    """Mean return of each seed."""
+    return [float(returns_of(row).mean()) for row in rows if (row["problem"], row["variant"]) == (env, variant)]
+
+
+def draw(path: pathlib.Path, rows: list[Cells]) -> None:
+    """Learning curves: the return of evaluations over time steps, a panel for each task, a line for each seed."""
+    from matplotlib.figure import Figure
+
+    tasks = list(dict.fromkeys(row["problem"] for row in rows))
+    figure = Figure(figsize=(4.0 * len(tasks), 3.4), layout="constrained")
+    for axis, env in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
+        for row in rows:
+            if row["problem"] == env and row["curve"]:
+                curve = [float(value) for value in row["curve"].split()]
+                steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
+                axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
+        for level in _means(rows, env, PEER):
+            axis.axhline(level, color="#ee6677", ls="--", lw=1, label="Stable-Baselines3, at the end")
+        axis.set(title=env, xlabel="time steps")
+        axis.grid(alpha=0.3)
+        if handles := axis.get_legend_handles_labels()[0]:
+            axis.legend(handles=handles[:1], fontsize=8)
+        axis.set_ylabel("return")
+    figure.savefig(path, dpi=100)

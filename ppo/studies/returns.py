@@ -1,0 +1,106 @@
+"""Training runs of a control study: each one a row of a CSV, with the returns of held-out episodes."""
+
+import dataclasses
+import json
+import pathlib
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from actors.law import load_snapshot
+from actors.policy import Policy
+from env.make import Problem
+from ppo.config import Config
+from ppo.held_out import Actor, Trained, held_out_returns
+from ppo.studies.baselines import Baselines, Peer
+from ppo.usage import Usage
+
+COLUMNS = (
+    *("cell", "group", "problem", "variant", "seed", "env steps", "seconds", "cpu percent", "gpu percent"),
+    *("policy sha256", "curve", "returns"),
+)
+
+
+@dataclass(frozen=True)
+class ReturnsCell:
+    """One training run.
+
+    Attributes:
+        group: experiment it belongs to.
+        problem: what the environment is called in the tables.
+        variant: what it tries.
+        config: all of it, the seed included.
+        peer: train Stable-Baselines3 instead, for as many time steps.
+    """
+
+    columns: ClassVar[Sequence[str]] = COLUMNS
+    group: str
+    problem: str
+    variant: str
+    config: Config
+    peer: Peer | None = None
+
+    @property
+    def key(self) -> str:
+        """Names the run."""
+        return f"{self.group}/{self.problem}/{self.variant}/{self.config.training_steps}/{self.config.seed}"
+
+    def run(self) -> list[Any]:
+        """Its row."""
+        return run_returns_cell(self)
+
+
+def run_returns_cell(cell: ReturnsCell) -> list[Any]:
+    """Trains, in this process, measures, and returns a row. Seconds are those of the training, the start of driver or
+    worker processes included and evaluations left out."""
+    config = cell.config.resolved()
+    with tempfile.TemporaryDirectory() as directory:
+        run = _train if cell.peer is None else _train_peer
+        actor, steps, seconds, resources, digest, curve = run(cell, config, pathlib.Path(directory, "run"))
+    returns = held_out_returns(without_load(config.problem()), actor)
+    used = [f"{resources['cpu_percent']:.1f}", f"{resources['gpu_percent']:.1f}" if "gpu_percent" in resources else "-"]
+    named = [cell.key, cell.group, cell.problem, cell.variant, config.seed, steps, f"{seconds:.2f}"]
+    return [*named, *used, digest, *(" ".join(f"{value:.6g}" for value in values) for values in (curve, returns))]
+
+
+Trainable = tuple[Actor, int, float, dict[str, Any], str, list[float]]
+
+
+def _train(cell: ReturnsCell, config: Config, run_dir: pathlib.Path) -> Trainable:
+    from ppo.train import train
+
+    curve: list[float] = []
+    started = time.perf_counter()
+    summary = train(config, run_dir, quiet=True, pictures=False, scored=lambda step, score: curve.append(score))
+    seconds = time.perf_counter() - started
+    actor = Trained(Policy(load_snapshot(run_dir / "law.npz")), config.problem())
+    evaluating = json.loads((run_dir / "timing.json").read_text(encoding="utf-8"))["evaluate"]["total"]
+    return actor, summary["env_steps"], seconds - evaluating, summary["resources"], summary["policy_sha256"], curve
+
+
+def _train_peer(cell: ReturnsCell, config: Config, run_dir: pathlib.Path) -> Trainable:
+    assert cell.peer is not None and config.episodes and config.time_steps and config.training_steps
+    steps = config.training_steps * config.episodes * config.time_steps
+    usage, started = Usage(), time.perf_counter()
+    actor = Baselines(config.problem(), cell.peer, config.seed)
+    actor.train(steps)
+    seconds, resources = time.perf_counter() - started, usage.summary()
+    actor.close()
+    return actor, actor.model.num_timesteps, seconds, resources, "-", []
+
+
+def without_load(problem: Problem) -> Problem:
+    """The same problem without what keeps the processor busy and changes nothing: for measuring a policy."""
+    if "TempControl" not in problem.env:
+        return problem
+    others = tuple(word for word in problem.env_kwargs if not word.startswith("load_rounds="))
+    return dataclasses.replace(problem, env_kwargs=(*others, "load_rounds=0"))
+
+
+def returns_of(row: dict[str, str]) -> np.ndarray:
+    """Returns of a row's held-out episodes."""
+    return np.array([float(value) for value in row["returns"].split()])

@@ -1,0 +1,114 @@
+"""The article's study of ``TempControl``: four models, Stable-Baselines3 beside them, and simple controllers.
+
+Base, Optuna, Parallel, and Parallel + Optuna are this program with default or searched settings, in one process or
+with driver processes. All train for the article's 20,000 time steps. Groups of runs:
+
+    returns    each model, level of complexity and seed, without the load, which changes no result
+    times      the same with the load, one run at a time
+    longer     five times the time steps, searched settings
+    race       time until the mean return of 20 episodes passes that of the best PID, with the load
+"""
+
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+from actors.auto import cores
+from ppo.config import Config
+from ppo.studies.baselines import Peer
+from ppo.studies.cells import missing_cells, run_cells
+from ppo.studies.race import RaceCell
+from ppo.studies.returns import ReturnsCell
+
+FIRST_SEED = 401  # those of the search start from 0
+GROUPS = ("returns", "times", "longer", "race")
+LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
+MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", "Stable-Baselines3")
+TRIALS, SEARCH_SEEDS = 50, 3
+DRIVERS = 2  # one a core of the machine that the reference results are of
+BASE: dict[str, Config] = {
+    "v0": Config(env="TempControl-v0", training_steps=20, episodes=2),
+    # Its start can be set, so that it is seen near its set-point from the first training step on.
+    "v1": Config(
+        env="TempControl-v1",
+        env_kwargs=("actions=true",),
+        training_steps=20,
+        episodes=10,
+        time_steps=100,
+        sampler="lhs",
+    ),
+}
+PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
+
+
+def tempcontrol(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
+    """Runs what is missing of one group or of all, and writes tables and figures into ``out``."""
+    searches = {version: searched(out, version, 2 if quick else TRIALS) for version in BASE}
+    found = {version: search["settings"] for version, search in searches.items()}
+    groups = {group: cells(group, seeds, found, quick) for group in GROUPS}
+    for group in GROUPS:
+        if only in (None, group):
+            run_cells(out, groups[group], 1 if group in ("times", "race") else None)
+    complete = {g: run_cells(out, some)[g] for g, some in groups.items() if not missing_cells(out, some)}
+    from ppo.studies.tempcontrol_report import write_report
+
+    write_report(out, complete, searches)
+
+
+def problem(name: str, load: bool) -> Config:
+    """What trains on a problem, without what its models differ in."""
+    base = BASE[name.split()[0]]
+    words = (f"level={LEVELS[name]}", *base.env_kwargs, *(() if load else ("load_rounds=0",)))
+    return dataclasses.replace(base, env_kwargs=words, drivers=0, eval_every=0)
+
+
+def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], quick: bool) -> list[Any]:
+    """The runs of a group."""
+    few, load = range(FIRST_SEED, FIRST_SEED + seeds), group in ("times", "race")
+
+    def of(name: str, seed: int, model: str, **changes: Any) -> tuple[Config, Peer | None]:
+        settings = found[name.split()[0]] if "Optuna" in model else {}
+        drivers = DRIVERS if "Parallel" in model else 0
+        config = dataclasses.replace(problem(name, load), seed=seed, drivers=drivers, **settings, **changes)
+        if quick:
+            config = dataclasses.replace(config, training_steps=2)
+        return config, PEER if model == "Stable-Baselines3" else None
+
+    if group == "race":
+        steps = {"Parallel + Optuna": 40, "Stable-Baselines3": 100}
+        return [
+            RaceCell(group, "v1 medium", model, *of("v1 medium", seed, model, training_steps=steps[model]))
+            for seed in few[:3]
+            for model in steps
+        ]
+    if group == "longer":
+        return [
+            ReturnsCell(group, name, "Optuna", *of(name, seed, "Optuna", training_steps=100))
+            for name in list(LEVELS)[1:]
+            for seed in few
+        ]
+    which = few[:1] if group == "times" else few
+    return [
+        ReturnsCell(group, name, model, *of(name, seed, model)) for name in LEVELS for model in MODELS for seed in which
+    ]
+
+
+def searched(out: pathlib.Path, version: str, trials: int) -> dict[str, Any]:
+    """Settings that a search with Optuna found, which is run unless its result is in ``out``."""
+    path = out / f"search-{version}.json"
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    from ppo.tune import Search, tune
+
+    # Without the load, which changes no result; with evaluations often enough to prune by.
+    base = dataclasses.replace(problem(f"{version} medium" if version == "v1" else version, load=False), eval_every=4)
+    if trials < TRIALS:
+        base = dataclasses.replace(base, training_steps=4)
+    given = [field.name for field in dataclasses.fields(Config) if getattr(base, field.name) != field.default]
+    search = Search(base, SEARCH_SEEDS, out / f"search-{version}", tuple(given))
+    best = tune(search, trials, cores())
+    lengths = [trial.duration.total_seconds() for trial in search.study().get_trials() if trial.duration]
+    found = {"settings": best.params, "score": best.value, "trials": len(lengths), "seconds": sum(lengths)}
+    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    return found

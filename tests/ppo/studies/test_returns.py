@@ -1,0 +1,57 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from env.controllers import Constant
+from ppo import Config
+from ppo.held_out import held_out_returns
+from ppo.studies import race
+from ppo.studies.cells import run_cells
+from ppo.studies.race import RaceCell
+from ppo.studies.returns import ReturnsCell, returns_of, without_load
+
+FURNACE = Config(
+    env="TempControl-v1", env_kwargs=("load_rounds=0",), training_steps=3, episodes=2, time_steps=50, drivers=0
+)
+
+
+def test_a_row_has_the_returns_of_the_policy_that_was_trained(tmp_path):
+    config = Config(env="CartPole-v1", training_steps=2, episodes=2, time_steps=60, eval_every=1, drivers=0)
+    cells = [ReturnsCell("group", "pole", "plain", dataclasses.replace(config, seed=seed)) for seed in (1, 2)]
+    first, second = run_cells(tmp_path, cells)["group"]
+    assert first["cell"] == "group/pole/plain/2/1"
+    assert int(first["env steps"]) == 240
+    assert len(first["curve"].split()) == 2
+    assert len(returns_of(first)) == 100
+    assert (returns_of(first) >= 8).all()
+    assert first["policy sha256"] != second["policy sha256"]
+    text = (tmp_path / "group.csv").read_text()
+    assert run_cells(tmp_path, cells)["group"] == [first, second]
+    assert (tmp_path / "group.csv").read_text() == text
+
+
+def test_a_policy_is_measured_without_the_load():
+    loaded = dataclasses.replace(FURNACE, env_kwargs=("level=low", "load_rounds=9")).problem()
+    assert without_load(loaded).env_kwargs == ("level=low", "load_rounds=0")
+    other = Config(env="CartPole-v1").problem()
+    assert without_load(other) is other
+
+
+def test_a_race_ends_with_the_last_training_step_or_once_the_mark_is_passed(monkeypatch):
+    row = dict(zip(race.COLUMNS, RaceCell("race", "v1", "plain", FURNACE).run(), strict=True))
+    assert (row["passed"], row["env steps"]) == (False, 300)
+    assert float(row["return"]) < float(row["PID"])
+    assert float(row["PID"]) == pytest.approx(-2800, abs=150)
+    monkeypatch.setattr(race, "PIDS", {"coldest": Constant(-1.0)})
+    row = dict(zip(race.COLUMNS, RaceCell("race", "v1", "plain", FURNACE).run(), strict=True))
+    assert (row["passed"], row["env steps"]) == (True, 100)
+    coldest = held_out_returns(FURNACE.problem(), Constant(-1.0), race.EPISODES).mean()
+    assert float(row["PID"]) == pytest.approx(coldest, abs=0.1)
+    assert float(row["return"]) > coldest
+
+
+def test_other_seeds_are_other_episodes():
+    problem = FURNACE.problem()
+    a, b = (held_out_returns(problem, Constant(0.0), 3, seed) for seed in (0, 1))
+    assert not np.isclose(a, b).any()

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from ppo import Config
+from ppo.studies import control, tempcontrol
+from ppo.studies import tempcontrol_report as report
+from ppo.studies.race import COLUMNS as RACE_COLUMNS
+from ppo.studies.returns import COLUMNS
+
+FOUND = {"v0": {"learning_rate": 0.01}, "v1": {"gamma": 0.9}}
+
+
+def row(problem, variant, returns, **more):
+    cells = dict.fromkeys(COLUMNS, "-") | {"problem": problem, "variant": variant} | more
+    return cells | {"returns": " ".join(str(value) for value in returns)}
+
+
+def test_models_differ_in_settings_and_drivers_alone():
+    cells = tempcontrol.cells("returns", 2, FOUND, quick=False)
+    assert len(cells) == 4 * 5 * 2
+    assert len({cell.key for cell in cells}) == len(cells)
+    by_model = {cell.variant: cell.config for cell in cells if cell.problem == "v1 high" and cell.config.seed == 402}
+    assert [by_model[name].drivers for name in tempcontrol.MODELS] == [0, 0, 2, 2, 0]
+    assert by_model["Optuna"].gamma == 0.9
+    assert by_model["Base"].gamma is None
+    for name in tempcontrol.MODELS:
+        config = by_model[name].resolved()
+        assert config.training_steps * config.episodes * config.time_steps == 20_000
+        assert config.env_kwargs == ("level=high", "actions=true", "load_rounds=0")
+    assert [cell.peer is not None for cell in cells[:10:2]] == [False, False, False, False, True]
+
+
+def test_times_are_taken_with_the_load_and_longer_runs_are_five_times_as_long():
+    assert all("load_rounds=0" not in cell.config.env_kwargs for cell in tempcontrol.cells("times", 5, FOUND, False))
+    for cell in tempcontrol.cells("longer", 1, FOUND, False):
+        config = cell.config.resolved()
+        assert config.training_steps * config.episodes * config.time_steps == 100_000
+
+
+def test_a_paired_gain_and_its_interval():
+    mean, half = report.paired(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert mean == 3
+    assert half == pytest.approx(1.963, abs=1e-3)  # 2.776 * sqrt(2.5 / 5)
+
+
+def test_the_gain_table_counts_the_seeds_that_are_surely_better():
+    simple = {"v1 low": {"u = 1": np.zeros(4), "P with bias": np.array([-10.0, -20.0, -30.0, -40.0])}}
+    rows = [row("v1 low", "Optuna", [-9, -19, -29, -38]), row("v1 low", "Optuna", [-12, -20, -30, -39])]
+    text = report.gain_table(rows, simple)
+    assert "u = 1" not in text
+    assert "| v1 low | P with bias | +0.5 ± " in text
+    assert "| -0.2 | 1 of 2 |" in text
+
+
+def test_tables_say_whether_drivers_changed_a_policy():
+    controllers = {"v0": {"u = 1": np.array([-3.0, -5.0])}}
+    rows = [row("v0", model, [-4, -6], **{"policy sha256": model.split()[-1]}) for model in tempcontrol.MODELS]
+    assert "Drivers changed a policy." in report.returns_table(rows, controllers)
+    for one in rows:
+        one["policy sha256"] = "same"
+    text = report.returns_table(rows, controllers)
+    assert "the same to the bit" in text
+    assert "| v0 | u = 1 | -4 | 1 | - |" in text
+    assert "| Base | -36,299 | 920 | 310.9 | 36.7 | -5 |" in report.article_table(rows)
+
+
+def test_a_race_that_was_not_won_says_so():
+    cells = dict.fromkeys(RACE_COLUMNS, "-") | {"PID": "-2700.0", "env steps": "20000", "return": "-2650.0"}
+    rows = [cells | {"variant": "a", "seconds": "12.3", "passed": "True"}]
+    rows += [cells | {"variant": "b", "seconds": "99.9", "passed": "False"}]
+    text = report.race_table(rows)
+    assert "| a | 12 | 20000 |" in text
+    assert "| b | 100 (not passed) |" in text
+
+
+def test_settings_that_are_not_defaults_are_named():
+    assert control.settings(Config(env="CartPole-v1", training_steps=30)) == "-"
+    assert control.settings(Config(env="Pendulum-v1", gamma=0.95)) == "--gamma 0.95"
+
+
+def test_the_table_of_tasks_counts_seeds():
+    task = control.Task(Config(env="CartPole-v1"), 5.0, 1.0)
+    rows = [
+        row("CartPole-v1", "tuninglaw", values, **{"env steps": "100", "seconds": "3"}) for values in ([4, 6], [4, 5])
+    ]
+    assert "| CartPole-v1 | 100 | - | 4.8 | 4.5 | 5.0 | 1 of 2 | 100% | 3 |" in control.table([task], rows)
