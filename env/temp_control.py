@@ -121,10 +121,12 @@ class TempControlVectorEnv(VectorEnv):
         self._load_rounds = operator.index(load_rounds) if load_size else 0
         self._temperature = np.zeros(num_envs)
         self._elapsed = np.full(num_envs, STEPS)  # so that a step before the first reset is refused
-        self._errors = np.zeros((num_envs, PAST + 1))  # the latest first
-        self._changes = np.zeros((num_envs, PAST + 1))
-        self._sent = np.zeros((num_envs, max(PAST, self.plant.delay) + 1))  # actions, the latest first
+        # Time comes first, the latest at 0, so that a moment of all rows lies in one piece of memory.
+        self._errors = np.zeros((PAST + 1, num_envs))
+        self._changes = np.zeros((PAST + 1, num_envs))
+        self._sent = np.zeros((max(PAST, self.plant.delay) + 1, num_envs))
         self._shocks = np.zeros((num_envs, STEPS))  # noise and impulses of the whole episode
+        self._rows = np.arange(num_envs)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts episodes; ``seed`` is one for each row, or one from which the rows' are counted up."""
@@ -142,8 +144,8 @@ class TempControlVectorEnv(VectorEnv):
         if options and "starts" in options:
             self._temperature[rows] = options["starts"][rows, 0]
         self._elapsed[rows] = 0
-        self._changes[rows] = self._sent[rows] = 0
-        self._errors[rows] = (SETPOINT - self._temperature[rows])[:, None]
+        self._changes[:, rows] = self._sent[:, rows] = 0
+        self._errors[:, rows] = SETPOINT - self._temperature[rows]
         return self._observe(), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -152,32 +154,32 @@ class TempControlVectorEnv(VectorEnv):
             rows = np.flatnonzero(self._elapsed >= STEPS).tolist()
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
         self._work()
-        self._sent = _push(self._sent, np.clip(np.asarray(actions, np.float64)[:, 0], -1, 1))
-        heated = self._advance(self._sent[:, self.plant.delay])
-        shocks = self._shocks[np.arange(self.num_envs), self._elapsed]
-        self._temperature = np.clip(heated + shocks, *LIMITS)
+        _push(self._sent, _clip(np.asarray(actions, np.float64)[:, 0], -1, 1))
+        heated = self._advance(self._sent[self.plant.delay])
+        self._temperature = _clip(heated + self._shocks[self._rows, self._elapsed], *LIMITS)
         error = SETPOINT - self._temperature
-        self._changes = _push(self._changes, error - self._errors[:, 0])
-        self._errors = _push(self._errors, error)
-        moved = self._sent[:, 0] - self._sent[:, 1]
-        rewards = -np.abs(error) - MOVE_PENALTY * moved * moved + (np.abs(error) < PRECISION)
+        _push(self._changes, error - self._errors[0])
+        _push(self._errors, error)
+        moved = self._sent[0] - self._sent[1]
+        size = np.abs(error)
+        rewards = (size < PRECISION) - size - MOVE_PENALTY * moved * moved
         if self.history or self.plant.oscillation:
-            rewards -= OSCILLATION_PENALTY * self._errors[:, :PAST].std(axis=1)
+            rewards -= OSCILLATION_PENALTY * _std(self._errors[:PAST])
         self._elapsed += 1
         return self._observe(), rewards, np.zeros(self.num_envs, bool), self._elapsed >= STEPS, {}
 
     def _observe(self) -> np.ndarray:
-        parts = [self._errors[:, :1], self._changes[:, :1]]
+        parts = [self._errors[:1], self._changes[:1]]
         if self.history:
-            parts += [self._errors[:, 1:], self._changes[:, 1:]]
+            parts += [self._errors[1:], self._changes[1:]]
         if self.actions:
-            parts.append(self._sent[:, :PAST])
-        return np.concatenate(parts, axis=1)
+            parts.append(self._sent[:PAST])
+        return np.ascontiguousarray(np.concatenate(parts).T)
 
     def _advance(self, u: np.ndarray) -> np.ndarray:
         """Temperature after a second of action ``u``, without noise."""
         t = self._temperature
-        power = np.where(u > 0, self.plant.heating, self.plant.cooling) * u
+        power = np.where(u > 0, self.plant.heating * u, self.plant.cooling * u)
         if not self.high_precision:
             return t + self._slope(power, t, quadratic=False)
         power = power * (1 + self.plant.efficiency_gain * t)
@@ -205,9 +207,21 @@ class TempControlVectorEnv(VectorEnv):
                 matrix = np.linalg.svd(matrix @ matrix.T)[0]
 
 
-def _push(past: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """The latest first, the oldest dropped."""
-    return np.concatenate([latest[:, None], past[:, :-1]], axis=1)
+def _push(past: np.ndarray, latest: np.ndarray) -> None:
+    """The latest at 0, the oldest dropped."""
+    past[1:] = past[:-1]
+    past[0] = latest
+
+
+def _clip(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """As ``np.clip``, in a third of the time for few values."""
+    return np.minimum(np.maximum(values, low), high)
+
+
+def _std(values: np.ndarray) -> np.ndarray:
+    """Standard deviation over the first axis; ``np.std`` takes three times as long for few values."""
+    deviations = values - values.sum(axis=0) / len(values)
+    return np.sqrt((deviations * deviations).sum(axis=0) / len(values))
 
 
 class TempControlEnv(gymnasium.Env):

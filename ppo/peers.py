@@ -47,6 +47,46 @@ class LeanAckley(gymnasium.Env):
         return self._obs(), before - self.value, self.left == 0, False, {}
 
 
+class LeanTempControl(gymnasium.Env):
+    """``TempControl-v1`` without the load, one furnace in plain Python, with as little around it as can be."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space = spaces.Box(-1, 1, (1,), np.float32)
+
+    @staticmethod
+    def _slope(power: float, t: float) -> float:
+        d = t - 25.0
+        return (power - 0.02 * d - 0.001 * d * abs(d)) / 10.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.t = float(self.np_random.uniform(25, 40))
+        self.shocks = 0.1 * self.np_random.standard_normal(500)
+        self.shocks[self.np_random.integers(200, 300)] -= 20.0
+        self.shocks, self.elapsed = self.shocks.tolist(), 0
+        self.sent, self.errors = [0.0] * 6, [100.0 - self.t] * 5
+        return np.array([self.errors[0], 0.0], np.float32), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.sent = [min(max(float(action[0]), -1.0), 1.0), *self.sent[:5]]
+        u, t, slope = self.sent[5], self.t, self._slope
+        power = (12.0 if u > 0 else 4.0) * u
+        k1 = slope(power, t)
+        k2 = slope(power, t + 0.5 * k1)
+        k3 = slope(power, t + 0.5 * k2)
+        k4 = slope(power, t + k3)
+        t += (k1 + 2 * k2 + 2 * k3 + k4) / 6 + self.shocks[self.elapsed]
+        self.t = min(max(t, 20.0), 150.0)
+        error, last = 100.0 - self.t, self.errors[0]
+        self.errors = [error, *self.errors[:4]]
+        mean = sum(self.errors) / 5
+        spread = math.sqrt(sum((e - mean) ** 2 for e in self.errors) / 5)
+        moved = self.sent[0] - self.sent[1]
+        reward = -abs(error) - 0.05 * moved * moved + (abs(error) < 1) - 0.01 * spread
+        self.elapsed += 1
+        return np.array([error, error - last], np.float32), reward, False, self.elapsed == 500, {}
+
+
 class BaselinesTrainer:
     """Stable-Baselines3's PPO with 64 environments of 2 time steps, 10 epochs of a full batch of 128, on one thread.
 
