@@ -1,6 +1,6 @@
 """Gymnasium's tasks: return over 100 held-out episodes, from the task's own starts, after a fixed number of time steps.
 
-Seeds from 401 on, of which none was used otherwise than while choosing the few settings that are not defaults.
+Seeds from 401 on; the few settings that are not defaults were chosen with other seeds.
 """
 
 import dataclasses
