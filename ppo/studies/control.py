@@ -4,6 +4,7 @@ Seeds from 401 on; the few settings that are not defaults were chosen with other
 """
 
 import dataclasses
+import math
 import pathlib
 from dataclasses import dataclass
 
@@ -38,11 +39,18 @@ class Task:
     peer: Peer | None = None
 
 
+SAME_SETTINGS = Peer(
+    normalise={"gamma": 0.98},
+    settings={"gamma": 0.98, "gae_lambda": 0.92, "policy_kwargs": {"log_std_init": math.log(0.3)}},
+)
 TASKS = [
     Task(Config(env="CartPole-v1", training_steps=30), 500.0, 1.0),
     Task(Config(env="Pendulum-v1", training_steps=75, gamma=0.95, learning_rate=1e-3), -180.0, 0.5),
     Task(Config(env="MountainCarContinuous-v0", training_steps=150, sampler="lhs", time_steps=200), 90.0, 0.8),
-    Task(Config(env="HalfCheetah-v5", training_steps=500), None, 0.5, 3, Peer(normalise={})),
+    Task(
+        Config(env="HalfCheetah-v5", training_steps=500, gamma=0.98, gae_lambda=0.92, init_std=0.3),
+        *(None, 0.5, 3, SAME_SETTINGS),
+    ),
 ]
 GROUPS = tuple(task.config.env for task in TASKS)
 
