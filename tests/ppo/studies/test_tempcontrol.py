@@ -30,11 +30,11 @@ def test_models_differ_in_settings_and_drivers_alone():
     assert [cell.peer is not None for cell in cells[:10:2]] == [False, False, False, False, True]
 
 
-def test_times_are_taken_with_the_load_and_longer_runs_are_five_times_as_long():
+def test_times_are_taken_with_the_load_and_longer_runs_are_longer():
     assert all("load_rounds=0" not in cell.config.env_kwargs for cell in tempcontrol.cells("times", 5, FOUND, False))
     for cell in tempcontrol.cells("longer", 1, FOUND, False):
         config = cell.config.resolved()
-        assert config.training_steps * config.episodes * config.time_steps == 100_000
+        assert config.training_steps * config.episodes * config.time_steps == 150_000
 
 
 def test_a_paired_gain_and_its_interval():
