@@ -5,7 +5,7 @@ with driver processes. All train for the article's 20,000 time steps. Groups of 
 
     returns    each model, level of complexity and seed, without the load, which changes no result
     times      the same with the load, which is the same at all levels: one run at a time, one seed
-    longer     150,000 time steps, settings for steps that small chosen by hand on the medium level with other seeds
+    longer     150,000 time steps, with settings chosen by hand on the medium level with other seeds
     race       time until the mean return of 20 episodes passes that of the best PID, with the load
 """
 
