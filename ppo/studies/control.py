@@ -123,6 +123,7 @@ def draw(path: pathlib.Path, rows: list[Cells]) -> None:
         for level in _means(rows, env, PEER):
             axis.axhline(level, color="#ee6677", ls="--", lw=1, label="Stable-Baselines3, at the end")
         axis.set(title=env, xlabel="time steps")
+        axis.locator_params(axis="x", nbins=4)
         axis.grid(alpha=0.3)
         if handles := axis.get_legend_handles_labels()[0]:
             axis.legend(handles=handles[:1], fontsize=8)

@@ -170,8 +170,7 @@ def draw(path: pathlib.Path, rows: list[Cells], controllers: dict[str, dict[str,
         label = "P with bias" if "P with bias" in simple else "u = 1"
         axis.axhline(-simple[label].mean(), color="#228833", ls="--", lw=1, label=label)
         axis.set(title=name, yscale="log", xticks=range(len(tempcontrol.MODELS)))
-        axis.set_xticklabels([model.replace(" + ", " +\n").replace("s-B", "s-\nB") for model in tempcontrol.MODELS])
-        axis.tick_params(axis="x", labelsize=7)
+        axis.set_xticklabels(tempcontrol.MODELS, rotation=30, ha="right", fontsize=8)
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8)
     figure.axes[0].set_ylabel("minus the mean return (less is better)")
