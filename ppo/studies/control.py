@@ -12,7 +12,7 @@ import numpy as np
 
 from ppo.config import Config
 from ppo.studies.baselines import Peer
-from ppo.studies.cells import run_cells
+from ppo.studies.cells import missing_cells, run_cells
 from ppo.studies.returns import ReturnsCell, returns_of
 from ppo.tables import Cells, machine, markdown
 
@@ -56,22 +56,26 @@ GROUPS = tuple(task.config.env for task in TASKS)
 
 
 def control(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
-    """Runs what is missing of one task or of all, and writes ``control.md`` and ``control.png`` into ``out``."""
-    cells: list[ReturnsCell] = []
+    """Runs what is missing of one task or of all; writes ``control.md`` and ``control.png`` of the complete ones."""
     chosen = [task for task in TASKS if only in (None, task.config.env)]
-    for task in chosen:
-        steps = 2 if quick else task.config.training_steps or 0
-        config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
-        for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.most)):
-            seeded = dataclasses.replace(config, seed=seed)
-            cells.append(ReturnsCell("control", config.env, "tuninglaw", seeded))
-            if task.peer is not None:
-                cells.append(ReturnsCell("control", config.env, PEER, seeded, task.peer))
-    rows = run_cells(out, cells)["control"]
-    text = f"{__doc__}\n\n{table(chosen, rows)}\n{machine()}\n"
+    run_cells(out, [cell for task in chosen for cell in cells(task, seeds, quick)])
+    complete = [task for task in TASKS if not missing_cells(out, cells(task, seeds, quick))]
+    rows = run_cells(out, [cell for task in complete for cell in cells(task, seeds, quick)])["control"]
+    text = f"{__doc__}\n\n{table(complete, rows)}\n{machine()}\n"
     (out / "control.md").write_text(text, encoding="utf-8")
     print(text)
     draw(out / "control.png", rows)
+
+
+def cells(task: Task, seeds: int, quick: bool) -> list[ReturnsCell]:
+    """The runs of a task: this program's, then Stable-Baselines3's."""
+    steps = 2 if quick else task.config.training_steps or 0
+    config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
+    configs = [dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.most))]
+    ours = [ReturnsCell("control", config.env, "tuninglaw", seeded) for seeded in configs]
+    if task.peer is None:
+        return ours
+    return ours + [ReturnsCell("control", config.env, PEER, seeded, task.peer) for seeded in configs]
 
 
 def table(tasks: list[Task], rows: list[Cells]) -> str:
