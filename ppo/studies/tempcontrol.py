@@ -18,28 +18,16 @@ from actors.auto import cores
 from ppo.config import Config
 from ppo.studies.baselines import Peer
 from ppo.studies.cells import missing_cells, run_cells
+from ppo.studies.furnace import BASE, LEVELS, MODELS, problem
 from ppo.studies.race import RaceCell
 from ppo.studies.returns import ReturnsCell
+from ppo.studies.tempcontrol_report import write_report
 
 FIRST_SEED = 401  # those of the search start from 0
 GROUPS = ("returns", "times", "longer", "race")
-LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
 TIMED = ("v0", "v1 medium")
-MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", "Stable-Baselines3")
 TRIALS, SEARCH_SEEDS = 50, 3
 DRIVERS = 2  # one a core of the machine that the reference results are of
-BASE: dict[str, Config] = {
-    "v0": Config(env="TempControl-v0", training_steps=20, episodes=2),
-    # Its start can be set, so that it is seen near its set-point from the first training step on.
-    "v1": Config(
-        env="TempControl-v1",
-        env_kwargs=("actions=true",),
-        training_steps=20,
-        episodes=10,
-        time_steps=100,
-        sampler="lhs",
-    ),
-}
 LONGER = {"training_steps": 75, "episodes": 20, "norm_obs": False, "gamma": 0.9, "learning_rate": 1e-3}
 PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
 
@@ -53,16 +41,7 @@ def tempcontrol(out: pathlib.Path, seeds: int, quick: bool, only: str | None) ->
         if only in (None, group):
             run_cells(out, groups[group], 1 if group in ("times", "race") else None)
     complete = {g: run_cells(out, some)[g] for g, some in groups.items() if not missing_cells(out, some)}
-    from ppo.studies.tempcontrol_report import write_report
-
-    write_report(out, complete, searches)
-
-
-def problem(name: str, load: bool) -> Config:
-    """What trains on a problem, without what its models differ in."""
-    base = BASE[name.split()[0]]
-    words = (f"level={LEVELS[name]}", *base.env_kwargs, *(() if load else ("load_rounds=0",)))
-    return dataclasses.replace(base, env_kwargs=words, drivers=0, eval_every=0)
+    write_report(out, f"# TempControl\n\n{__doc__}", complete, searches)
 
 
 def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], quick: bool) -> list[Any]:

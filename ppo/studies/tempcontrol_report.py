@@ -9,7 +9,7 @@ import numpy as np
 
 from env.controllers import PID, Constant
 from ppo.held_out import Actor, held_out_returns
-from ppo.studies import tempcontrol
+from ppo.studies.furnace import LEVELS, MODELS, problem
 from ppo.studies.race import PIDS
 from ppo.studies.returns import returns_of
 from ppo.tables import Cells, machine, markdown
@@ -28,16 +28,18 @@ ARTICLE = {  # reward, its standard deviation, seconds, CPU percent of the paren
 }
 
 
-def write_report(out: pathlib.Path, rows: dict[str, list[Cells]], searches: dict[str, dict[str, Any]]) -> None:
+def write_report(
+    out: pathlib.Path, title: str, rows: dict[str, list[Cells]], searches: dict[str, dict[str, Any]]
+) -> None:
     """Writes ``tempcontrol.md``, and ``tempcontrol.png`` once there is something to draw."""
     controllers = {
         name: {
             label: held_out_returns(_problem(name), CONTROLLERS_OF.get(name, CONTROLLERS)[label]) for label in labels
         }
-        for name in tempcontrol.LEVELS
+        for name in LEVELS
         for labels in (SHOWN_CONTROLLERS[name.split()[0]],)
     }
-    parts = [f"# TempControl\n\n{tempcontrol.__doc__}", search_table(searches)]
+    parts = [title, search_table(searches)]
     if "returns" in rows:
         parts += [returns_table(rows["returns"], controllers), article_table(rows["returns"])]
     if "times" in rows:
@@ -54,7 +56,7 @@ def write_report(out: pathlib.Path, rows: dict[str, list[Cells]], searches: dict
 
 
 def _problem(name: str) -> Any:
-    return tempcontrol.problem(name, load=False).problem()
+    return problem(name, load=False).problem()
 
 
 def _of(rows: Sequence[Cells], problem: str, variant: str) -> list[Cells]:
@@ -76,7 +78,7 @@ def returns_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray
     lines = []
     for name, simple in controllers.items():
         lines += [[name, label, f"{r.mean():,.0f}", f"{r.std(ddof=1):,.0f}", "-"] for label, r in simple.items()]
-        for model in tempcontrol.MODELS:
+        for model in MODELS:
             found = [returns_of(row) for row in _of(rows, name, model)]
             means = [r.mean() for r in found]
             spread = np.mean([r.std(ddof=1) for r in found])
@@ -95,7 +97,7 @@ def returns_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray
 def article_table(rows: list[Cells]) -> str:
     """The article's Table 1 beside ours on the published process."""
     lines = []
-    for model in tempcontrol.MODELS:
+    for model in MODELS:
         theirs = ARTICLE.get(model, ("-", "-", "-", "-"))
         lines.append([model, *theirs, f"{np.median([returns_of(row).mean() for row in _of(rows, 'v0', model)]):,.0f}"])
     header = ["model", "article: reward", "sd", "s", "CPU %", "here: return on v0"]
@@ -164,13 +166,13 @@ def draw(path: pathlib.Path, rows: list[Cells], controllers: dict[str, dict[str,
 
     figure = Figure(figsize=(14, 3.8), layout="constrained")
     for axis, (name, simple) in zip(figure.subplots(1, len(controllers)), controllers.items(), strict=True):
-        for position, model in enumerate(tempcontrol.MODELS):
+        for position, model in enumerate(MODELS):
             means = [-returns_of(row).mean() for row in _of(rows, name, model)]
             axis.plot([position] * len(means), means, "o", color="#4477aa", alpha=0.7)
         label = "P with bias" if "P with bias" in simple else "u = 1"
         axis.axhline(-simple[label].mean(), color="#228833", ls="--", lw=1, label=label)
-        axis.set(title=name, yscale="log", xticks=range(len(tempcontrol.MODELS)))
-        axis.set_xticklabels(tempcontrol.MODELS, rotation=30, ha="right", fontsize=8)
+        axis.set(title=name, yscale="log", xticks=range(len(MODELS)))
+        axis.set_xticklabels(MODELS, rotation=30, ha="right", fontsize=8)
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8)
     figure.axes[0].set_ylabel("minus the mean return (less is better)")

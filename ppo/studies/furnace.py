@@ -1,0 +1,27 @@
+"""What the study of ``TempControl`` trains on, and which models it compares."""
+
+import dataclasses
+
+from ppo.config import Config
+
+LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
+MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", "Stable-Baselines3")
+BASE: dict[str, Config] = {
+    "v0": Config(env="TempControl-v0", training_steps=20, episodes=2),
+    # Its start can be set, so that it is seen near its set-point from the first training step on.
+    "v1": Config(
+        env="TempControl-v1",
+        env_kwargs=("actions=true",),
+        training_steps=20,
+        episodes=10,
+        time_steps=100,
+        sampler="lhs",
+    ),
+}
+
+
+def problem(name: str, load: bool) -> Config:
+    """What trains on a problem, without what its models differ in."""
+    base = BASE[name.split()[0]]
+    words = (f"level={LEVELS[name]}", *base.env_kwargs, *(() if load else ("load_rounds=0",)))
+    return dataclasses.replace(base, env_kwargs=words, drivers=0, eval_every=0)
