@@ -36,7 +36,7 @@ from ppo.measure import (
     standard_job,
     step_ms,
 )
-from ppo.peers import BaselinesTrainer, LeanTempControl
+from ppo.peers import TRAINING_STEP, LeanTempControl, ackley_baselines, vec_env
 from ppo.tables import Table, machine
 
 COLUMNS = ("figure", "this program", "peer", "measured", "target")
@@ -65,12 +65,12 @@ def training_step(drivers: int, sampler: str, processes: int, target: str) -> Ce
     config = dataclasses.replace(STANDARD, drivers=drivers, sampler=sampler)
     with running(config) as run:  # first, so that the drivers' fork server is not the peer's
         step_ms(run, 30)
-        peer = BaselinesTrainer(processes)
-        peer.train(10)
+        peer = ackley_baselines(processes)
+        peer.train(10 * TRAINING_STEP)
 
         def theirs() -> float:
             started = time.perf_counter()
-            peer.train(30)
+            peer.train(30 * TRAINING_STEP)
             return 1000 * (time.perf_counter() - started) / 30
 
         ours, other = alternated(lambda: step_ms(run, 60), theirs)
@@ -80,12 +80,10 @@ def training_step(drivers: int, sampler: str, processes: int, target: str) -> Ce
 
 def environment_steps(target: str) -> Cells:
     """Time steps a second of 256 furnaces in this process, against Stable-Baselines3's batch of lean single ones."""
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
     rows = 256
     batch = Problem("TempControl-v1", env_kwargs=("load_rounds=0",)).make_batch(rows, None)
     batch.reset(seed=0)
-    peer = DummyVecEnv([LeanTempControl] * rows)
+    peer = vec_env(LeanTempControl, rows)
     peer.reset()
     actions = np.random.default_rng(0).uniform(-1, 1, (rows, 1))
     steps = 450 // BLOCKS  # within an episode
@@ -107,7 +105,7 @@ def start(target: str) -> Cells:
     with collecting(Problem("ackley"), 64):
         ours = time.perf_counter() - started
     started = time.perf_counter()
-    BaselinesTrainer(64).close()
+    ackley_baselines(64).close()
     other = time.perf_counter() - started
     return f"{ours:.2f} s", f"{other:.1f} s", f"1/{other / ours:.0f}", target
 
@@ -117,8 +115,8 @@ def memory(target: str) -> Cells:
     with collecting(Problem("ackley"), 8) as pool:
         collect_seconds(pool, range(5))
         ours = statistics.median(_uss(psutil.Process().children(recursive=True)))
-    peer = BaselinesTrainer(8)
-    peer.train(2)
+    peer = ackley_baselines(8)
+    peer.train(2 * TRAINING_STEP)
     other = statistics.median(_uss(psutil.Process().children(recursive=True)))
     peer.close()
     return f"{ours:.1f} MB", f"{other:.0f} MB", f"1/{other / ours:.0f}", target
@@ -221,15 +219,15 @@ def learning(target: str) -> Cells:
         if good == 20:
             ours = time.perf_counter() - started
     limit = 150.0
-    peer = BaselinesTrainer(learning=True, seed=71)
+    peer = ackley_baselines(learning=True, seed=71)
     c = np.linspace(-1, 1, 21)
     objective = Problem("ackley").objective()
     assert objective is not None
     optimum = objective.solve(c[:, None])[1]  # type: ignore[index]
     started, good = time.perf_counter(), 0
     while good < 20 and time.perf_counter() - started < limit:
-        peer.train(10)
-        actions, _ = peer.model.predict(np.stack([np.zeros(21), c], axis=1).astype(np.float32), deterministic=True)
+        peer.train(10 * TRAINING_STEP)
+        actions = peer.act(np.stack([np.zeros(21), c], axis=1).astype(np.float32))
         error = np.mean((objective(np.clip(actions, -1, 1).astype(float), c[:, None]) - optimum) ** 2)
         good = good + 1 if error < 0.01 else 0
     other = time.perf_counter() - started

@@ -147,21 +147,20 @@ class Config:
         """
         self._check_ranges()
         problem = self.problem()
-        tuning = problem.family == "tuning"
+        tuning, length = problem.family == "tuning", problem.slot_length()
         if tuning:
             defaults: dict[str, Any] = TUNING_DEFAULTS
-            length = self.time_steps or problem.slot_length()
             if self.algo == "reinforce" or length == 1 or any(getattr(self, name) is not None for name in ESTIMATED):
                 defaults = defaults | {"advantages": "gae"}
             if (self.advantages or defaults["advantages"]) == "gae":
                 defaults = defaults | ESTIMATED | {"noise": "independent"}
         else:
-            defaults = CONTROL_DEFAULTS | self._control_sizes()
+            defaults = CONTROL_DEFAULTS | self._control_sizes(length)
             for name in ("reward", "transform", "evaluation_cost_ms"):
                 if getattr(self, name):
                     what = f"{flag(name)} {getattr(self, name)}"
                     raise UsageError(f"{what}: only a tuning problem takes it, and --env {self.env} is none")
-        defaults = defaults | {"time_steps": problem.slot_length()}
+        defaults = defaults | {"time_steps": length}
         if self.algo == "reinforce":
             defaults = defaults | {"update_epochs": 1, "num_minibatches": 1, "agreement": 0.0, "warmup": 0.0}
         filled = {name: value for name, value in defaults.items() if getattr(self, name) is None}
@@ -169,9 +168,8 @@ class Config:
         config._check_combinations()
         return config
 
-    def _control_sizes(self) -> dict[str, int]:
+    def _control_sizes(self, length: int) -> dict[str, int]:
         """Slots and minibatches of a control problem: about as many time steps each, however long a slot is."""
-        length = self.problem().slot_length()
         episodes = self.episodes or max(1, round(CONTROL_BATCH / length))
         return {"episodes": episodes, "num_minibatches": max(1, episodes * length // CONTROL_MINIBATCH)}
 
@@ -234,6 +232,10 @@ class Config:
             for name in ESTIMATED:
                 if getattr(self, name) is not None:
                     raise UsageError(f"{flag(name)} {getattr(self, name)}: only with --advantages gae")
+
+    def changed(self) -> list[dataclasses.Field]:
+        """The fields whose values are not their defaults."""
+        return [field for field in dataclasses.fields(Config) if getattr(self, field.name) != field.default]
 
     def to_json(self) -> str:
         """The text of ``config.json``."""

@@ -1,8 +1,9 @@
-"""Stable-Baselines3 on the same work, for ``ppo.bench`` (the extra ``bench``)."""
+"""Stable-Baselines3, for ``ppo.bench`` on the same work and for studies beside it (the extra ``bench``)."""
 
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -87,44 +88,88 @@ class LeanTempControl(gymnasium.Env):
         return np.array([error, error - last], np.float32), reward, False, self.elapsed == 500, {}
 
 
-class BaselinesTrainer:
-    """Stable-Baselines3's PPO with 64 environments of 2 time steps, 10 epochs of a full batch of 128, on one thread.
+TRAINING_STEP = 128  # time steps
+
+
+def vec_env(make: Callable[[], gymnasium.Env], environments: int, processes: bool = False) -> Any:
+    """Stable-Baselines3's batch of so many environments, each in a process of its own or all in this one."""
+    try:
+        from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+    except ImportError:
+        raise UsageError("Stable-Baselines3 is not installed; pip install 'tuninglaw[bench]'") from None
+    makers = [make] * environments
+    return SubprocVecEnv(makers, "forkserver") if processes else DummyVecEnv(makers)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How the peer is set up; otherwise it has its own defaults.
+
+    Attributes:
+        environments: side by side.
+        processes: each in a process of its own (``SubprocVecEnv``).
+        normalise: observations, rewards or both by running statistics: arguments of ``VecNormalize``; None for neither.
+        settings: arguments of its PPO.
+    """
+
+    environments: int = 1
+    processes: bool = False
+    normalise: dict[str, Any] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+class Baselines:
+    """Its PPO on one thread: a training under way, and afterwards a policy that acts (``ppo.held_out.Actor``).
 
     Args:
-        processes: environments in worker processes (``SubprocVecEnv``), as many of the 64 in each; 0 for none.
-        learning: with the settings for learning curves: rewards normalised and the learning rate annealed.
+        make: of one environment.
+        peer: the set-up.
         seed: of its randomness.
     """
 
-    def __init__(self, processes: int = 0, learning: bool = False, seed: int = 0):
-        try:
-            from stable_baselines3 import PPO
-            from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
-        except ImportError:
-            raise UsageError("ppo.bench: Stable-Baselines3 is not installed; pip install 'tuninglaw[bench]'") from None
+    def __init__(self, make: Callable[[], gymnasium.Env], peer: Peer, seed: int):
+        self._env = vec_env(make, peer.environments, peer.processes)
         import torch
+        from stable_baselines3 import PPO
+        from stable_baselines3.common.vec_env import VecNormalize
 
         torch.set_num_threads(1)
-        environments: Any = (
-            SubprocVecEnv([LeanAckley] * processes, "forkserver") if processes else DummyVecEnv([LeanAckley] * 64)
-        )
-        self.env = VecNormalize(environments, norm_obs=False) if learning else environments
-        self.model = PPO(
-            "MlpPolicy",
-            self.env,
-            learning_rate=(lambda left: 3e-4 * left) if learning else 3e-4,
-            n_steps=128 // self.env.num_envs,
-            batch_size=128,
-            n_epochs=10,
-            seed=seed,
-            device="cpu",
-            policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
-        )
+        self._normaliser = VecNormalize(self._env, **peer.normalise) if peer.normalise is not None else None
+        self.model = PPO("MlpPolicy", self._normaliser or self._env, seed=seed, device="cpu", **peer.settings)
 
-    def train(self, steps: int, callback: Any = None) -> None:
-        """Runs training steps of 128 transitions."""
-        self.model.learn(128 * steps, callback, reset_num_timesteps=False)
+    def train(self, time_steps: int) -> None:
+        """Collects and learns for so many more time steps, rounded up to whole batches."""
+        self.model.learn(time_steps, reset_num_timesteps=False)
+
+    def reset(self, rows: int) -> None:
+        """Starts episodes."""
+
+    def act(self, obs: np.ndarray) -> np.ndarray:
+        """Its likeliest actions."""
+        if self._normaliser is not None:
+            obs = np.asarray(self._normaliser.normalize_obs(obs))
+        return np.asarray(self.model.predict(obs, deterministic=True)[0])
 
     def close(self) -> None:
-        """Ends the worker processes."""
-        self.env.close()
+        """Ends its processes."""
+        self._env.close()
+
+
+def ackley_baselines(processes: int = 0, learning: bool = False, seed: int = 0) -> Baselines:
+    """On 2-D Ackley: 10 epochs of a full batch of 128 time steps, the bench's training step.
+
+    Args:
+        processes: environments in worker processes, as many of the 64 in each; 0 for none.
+        learning: with the settings for learning curves: rewards normalised and the learning rate annealed.
+        seed: of its randomness.
+    """
+    environments = processes or 64
+    settings = {
+        "learning_rate": (lambda left: 3e-4 * left) if learning else 3e-4,
+        "n_steps": TRAINING_STEP // environments,
+        "batch_size": TRAINING_STEP,
+        "n_epochs": 10,
+        "policy_kwargs": {"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+    }
+    normalise = {"norm_obs": False} if learning else None
+    return Baselines(LeanAckley, Peer(environments, bool(processes), normalise, settings), seed)

@@ -174,10 +174,8 @@ def score(search: Search, config: Config, trial: Any) -> float:
 def command(config: Config) -> str:
     """The command that trains with this configuration."""
     words = ["python", "-m", "ppo.train"]
-    for field in dataclasses.fields(Config):
+    for field in config.changed():
         value = getattr(config, field.name)
-        if value == field.default:
-            continue
         if isinstance(field.default, bool):
             words.append(flag(field.name if value else f"no_{field.name}"))
         else:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ppo.studies.cells import Cell, run_cells
+from ppo.studies.cells import FIRST_SEED, Cell, run_cells
 from ppo.studies.report import grouped, numbers
 from ppo.studies.statistics import shown
-from ppo.studies.thesis import BUDGET, FIRST_SEED
+from ppo.studies.thesis import BUDGET
 from ppo.tables import machine, markdown
 
 ENVS = ("ackley", "shifted-ackley", "rosenbrock")

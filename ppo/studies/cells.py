@@ -1,6 +1,7 @@
 """Training runs of a study: each one a row of a CSV, side by side on the cores there are, never run twice."""
 
 import importlib
+import operator
 import pathlib
 import tempfile
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ COLUMNS = (
 TARGET = 0.01  # error that counts as solved
 CONSECUTIVE = 20  # once so many evaluations in a row are below it
 CURVE_POINTS = 50
+FIRST_SEED = 401  # of those reported: none was used while defaults and settings were chosen
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,6 @@ class AnyCell(Protocol):
 C = TypeVar("C", bound=AnyCell)
 
 
-def run_one(cell: AnyCell) -> list[Any]:
-    """Its row."""
-    return cell.run()
-
-
 def missing_cells(out: pathlib.Path, cells: Sequence[C]) -> list[C]:
     """Those that the CSVs in ``out``, one a group, do not have."""
     tables = {group: Table(out / f"{group}.csv", ("cell",)) for group in {cell.group for cell in cells}}
@@ -154,7 +151,7 @@ def run_cells(out: pathlib.Path, cells: Sequence[C], workers: int | None = None)
     """
     tables = {cell.group: Table(out / f"{cell.group}.csv", cell.columns) for cell in cells}
     if missing := missing_cells(out, cells):
-        for cell, row in side_by_side(run_one, missing, workers or cores(), "run"):
+        for cell, row in side_by_side(operator.methodcaller("run"), missing, workers or cores(), "run"):
             tables[cell.group].add(*row)
     rows = {row["cell"]: row for table in tables.values() for row in table.rows}
     groups: dict[str, list[Cells]] = {}

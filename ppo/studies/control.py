@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppo.config import Config
-from ppo.studies.baselines import Peer
-from ppo.studies.cells import missing_cells, run_cells
-from ppo.studies.returns import ReturnsCell, returns_of
+from ppo.config import Config, flag
+from ppo.peers import Peer
+from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
+from ppo.studies.returns import ReturnsCell, returns_of, rows_of
 from ppo.tables import Cells, machine, markdown
 
-FIRST_SEED = 401
 PEER = "Stable-Baselines3"
 
 
@@ -49,7 +48,10 @@ TASKS = [
     Task(Config(env="MountainCarContinuous-v0", training_steps=150, sampler="lhs", time_steps=200), 90.0, 0.8),
     Task(
         Config(env="HalfCheetah-v5", training_steps=500, gamma=0.98, gae_lambda=0.92, init_std=0.3),
-        *(None, 0.5, 3, SAME_SETTINGS),
+        aim=None,
+        share=0.5,
+        most=3,
+        peer=SAME_SETTINGS,
     ),
 ]
 GROUPS = tuple(task.config.env for task in TASKS)
@@ -86,7 +88,7 @@ def table(tasks: list[Task], rows: list[Cells]) -> str:
         theirs = _means(rows, task.config.env, PEER)
         aim = float(np.median(theirs)) if task.aim is None else task.aim
         reached = sum(mean >= aim for mean in ours)
-        here = [row for row in rows if row["problem"] == task.config.env and row["variant"] == "tuninglaw"]
+        here = rows_of(rows, task.config.env, "tuninglaw")
         seconds = float(np.median([float(row["seconds"]) for row in here]))
         lines.append(
             [
@@ -102,14 +104,13 @@ def table(tasks: list[Task], rows: list[Cells]) -> str:
 def settings(config: Config) -> str:
     """What of a configuration is not a default, as flags; length of the training aside."""
     plain = Config(env=config.env, training_steps=config.training_steps)
-    names = [field.name for field in dataclasses.fields(config)]
-    changed = [name for name in names if getattr(config, name) != getattr(plain, name)]
-    return ", ".join(f"--{name.replace('_', '-')} {getattr(config, name)}" for name in changed) or "-"
+    changed = [field.name for field in config.changed() if field not in plain.changed()]
+    return ", ".join(f"{flag(name)} {getattr(config, name)}" for name in changed) or "-"
 
 
 def _means(rows: list[Cells], env: str, variant: str) -> list[float]:
     """Mean return of each seed."""
-    return [float(returns_of(row).mean()) for row in rows if (row["problem"], row["variant"]) == (env, variant)]
+    return [float(returns_of(row).mean()) for row in rows_of(rows, env, variant)]
 
 
 def draw(path: pathlib.Path, rows: list[Cells]) -> None:

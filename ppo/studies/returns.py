@@ -1,5 +1,6 @@
 """Training runs of a control study: each one a row of a CSV, with the returns of held-out episodes."""
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -16,7 +17,8 @@ from actors.policy import Policy
 from env.make import Problem
 from ppo.config import Config
 from ppo.held_out import Actor, Trained, held_out_returns
-from ppo.studies.baselines import Baselines, Peer
+from ppo.peers import Baselines, Peer
+from ppo.tables import Cells
 from ppo.usage import Usage
 
 COLUMNS = (
@@ -26,8 +28,8 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class ReturnsCell:
-    """One training run.
+class ControlCell:
+    """One training run on an environment that is no tuning problem.
 
     Attributes:
         group: experiment it belongs to.
@@ -37,7 +39,6 @@ class ReturnsCell:
         peer: train Stable-Baselines3 instead, for as many time steps.
     """
 
-    columns: ClassVar[Sequence[str]] = COLUMNS
     group: str
     problem: str
     variant: str
@@ -49,28 +50,42 @@ class ReturnsCell:
         """Names the run."""
         return f"{self.group}/{self.problem}/{self.variant}/{self.config.training_steps}/{self.config.seed}"
 
+    @property
+    def named(self) -> list[Any]:
+        """The first cells of its row."""
+        return [self.key, self.group, self.problem, self.variant, self.config.seed]
+
+    @property
+    def env_steps(self) -> int:
+        """Time steps of the training."""
+        config = self.config.resolved()
+        assert config.training_steps and config.episodes and config.time_steps
+        return config.training_steps * config.episodes * config.time_steps
+
+
+@dataclass(frozen=True)
+class ReturnsCell(ControlCell):
+    """One whose policy is measured at the end."""
+
+    columns: ClassVar[Sequence[str]] = COLUMNS
+
     def run(self) -> list[Any]:
-        """Its row."""
-        return run_returns_cell(self)
+        """Trains, in this process, measures, and returns a row. Seconds are those of the training, the start of driver
+        or worker processes included and evaluations left out."""
+        with tempfile.TemporaryDirectory() as directory:
+            outcome = _train(self.config, pathlib.Path(directory, "run")) if self.peer is None else _train_peer(self)
+        actor, steps, seconds, resources, digest, curve = outcome
+        returns = held_out_returns(without_load(self.config.problem()), actor)
+        gpu = f"{resources['gpu_percent']:.1f}" if "gpu_percent" in resources else "-"
+        used = [steps, f"{seconds:.2f}", f"{resources['cpu_percent']:.1f}", gpu]
+        lists = (" ".join(f"{value:.6g}" for value in values) for values in (curve, returns))
+        return [*self.named, *used, digest, *lists]
 
 
-def run_returns_cell(cell: ReturnsCell) -> list[Any]:
-    """Trains, in this process, measures, and returns a row. Seconds are those of the training, the start of driver or
-    worker processes included and evaluations left out."""
-    config = cell.config.resolved()
-    with tempfile.TemporaryDirectory() as directory:
-        run = _train if cell.peer is None else _train_peer
-        actor, steps, seconds, resources, digest, curve = run(cell, config, pathlib.Path(directory, "run"))
-    returns = held_out_returns(without_load(config.problem()), actor)
-    used = [f"{resources['cpu_percent']:.1f}", f"{resources['gpu_percent']:.1f}" if "gpu_percent" in resources else "-"]
-    named = [cell.key, cell.group, cell.problem, cell.variant, config.seed, steps, f"{seconds:.2f}"]
-    return [*named, *used, digest, *(" ".join(f"{value:.6g}" for value in values) for values in (curve, returns))]
+Outcome = tuple[Actor, int, float, dict[str, Any], str, list[float]]
 
 
-Trainable = tuple[Actor, int, float, dict[str, Any], str, list[float]]
-
-
-def _train(cell: ReturnsCell, config: Config, run_dir: pathlib.Path) -> Trainable:
+def _train(config: Config, run_dir: pathlib.Path) -> Outcome:
     from ppo.train import train
 
     curve: list[float] = []
@@ -82,14 +97,13 @@ def _train(cell: ReturnsCell, config: Config, run_dir: pathlib.Path) -> Trainabl
     return actor, summary["env_steps"], seconds - evaluating, summary["resources"], summary["policy_sha256"], curve
 
 
-def _train_peer(cell: ReturnsCell, config: Config, run_dir: pathlib.Path) -> Trainable:
-    assert cell.peer is not None and config.episodes and config.time_steps and config.training_steps
-    steps = config.training_steps * config.episodes * config.time_steps
+def _train_peer(cell: ReturnsCell) -> Outcome:
+    assert cell.peer is not None
+    steps = cell.env_steps
     usage, started = Usage(), time.perf_counter()
-    actor = Baselines(config.problem(), cell.peer, config.seed)
-    actor.train(steps)
-    seconds, resources = time.perf_counter() - started, usage.summary()
-    actor.close()
+    with contextlib.closing(Baselines(cell.config.problem().make_single, cell.peer, cell.config.seed)) as actor:
+        actor.train(steps)
+        seconds, resources = time.perf_counter() - started, usage.summary()
     return actor, actor.model.num_timesteps, seconds, resources, "-", []
 
 
@@ -101,6 +115,11 @@ def without_load(problem: Problem) -> Problem:
     return dataclasses.replace(problem, env_kwargs=(*others, "load_rounds=0"))
 
 
-def returns_of(row: dict[str, str]) -> np.ndarray:
+def rows_of(rows: Sequence[Cells], problem: str, variant: str) -> list[Cells]:
+    """Those of a variant on a problem."""
+    return [row for row in rows if (row["problem"], row["variant"]) == (problem, variant)]
+
+
+def returns_of(row: Cells) -> np.ndarray:
     """Returns of a row's held-out episodes."""
     return np.array([float(value) for value in row["returns"].split()])

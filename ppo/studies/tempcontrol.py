@@ -16,16 +16,15 @@ from typing import Any
 
 from actors.auto import cores
 from ppo.config import Config
-from ppo.studies.baselines import Peer
-from ppo.studies.cells import missing_cells, run_cells
+from ppo.peers import Peer
+from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
 from ppo.studies.furnace import BASE, LEVELS, MODELS, problem
 from ppo.studies.race import RaceCell
 from ppo.studies.returns import ReturnsCell
 from ppo.studies.tempcontrol_report import write_report
 
-FIRST_SEED = 401  # those of the search start from 0
 GROUPS = ("returns", "times", "longer", "race")
-TIMED = ("v0", "v1 medium")
+TIMED = ("v0", "v1 medium")  # and searched on
 TRIALS, SEARCH_SEEDS = 50, 3
 DRIVERS = 2  # one a core of the machine that the reference results are of
 LONGER = {"training_steps": 75, "episodes": 20, "norm_obs": False, "gamma": 0.9, "learning_rate": 1e-3}
@@ -34,7 +33,7 @@ PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 5
 
 def tempcontrol(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
     """Runs what is missing of one group or of all, and writes tables and figures into ``out``."""
-    searches = {version: searched(out, version, 2 if quick else TRIALS) for version in BASE}
+    searches = {version: searched(out, version, quick) for version in BASE}
     found = {version: search["settings"] for version, search in searches.items()}
     groups = {group: cells(group, seeds, found, quick) for group in GROUPS}
     for group in GROUPS:
@@ -78,7 +77,7 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], quick: bool)
     ]
 
 
-def searched(out: pathlib.Path, version: str, trials: int) -> dict[str, Any]:
+def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     """Settings that a search with Optuna found, which is run unless its result is in ``out``."""
     path = out / f"search-{version}.json"
     if path.is_file():
@@ -86,12 +85,13 @@ def searched(out: pathlib.Path, version: str, trials: int) -> dict[str, Any]:
     from ppo.tune import Search, tune
 
     # Without the load, which changes no result; with evaluations often enough to prune by.
-    base = dataclasses.replace(problem(f"{version} medium" if version == "v1" else version, load=False), eval_every=4)
-    if trials < TRIALS:
+    name = next(name for name in TIMED if name.startswith(version))
+    base = dataclasses.replace(problem(name, load=False), eval_every=4)
+    if quick:
         base = dataclasses.replace(base, training_steps=4)
-    given = [field.name for field in dataclasses.fields(Config) if getattr(base, field.name) != field.default]
-    search = Search(base, SEARCH_SEEDS, out / f"search-{version}", tuple(given))
-    best = tune(search, trials, cores())
+    given = tuple(field.name for field in base.changed())
+    search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # with the seeds from 0 on
+    best = tune(search, 2 if quick else TRIALS, cores())
     lengths = [trial.duration.total_seconds() for trial in search.study().get_trials() if trial.duration]
     found = {"settings": best.params, "score": best.value, "trials": len(lengths), "seconds": sum(lengths)}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import math
 import pathlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from env.controllers import PID, Constant
 from ppo.held_out import Actor, held_out_returns
 from ppo.studies.furnace import LEVELS, MODELS, problem
 from ppo.studies.race import PIDS
-from ppo.studies.returns import returns_of
+from ppo.studies.returns import returns_of, rows_of
 from ppo.tables import Cells, machine, markdown
 
 CONTROLLERS: dict[str, Actor] = {"u = 0": Constant(0.0), "u = 1": Constant(1.0), **PIDS}
@@ -32,13 +31,7 @@ def write_report(
     out: pathlib.Path, title: str, rows: dict[str, list[Cells]], searches: dict[str, dict[str, Any]]
 ) -> None:
     """Writes ``tempcontrol.md``, and ``tempcontrol.png`` once there is something to draw."""
-    controllers = {
-        name: {
-            label: held_out_returns(_problem(name), CONTROLLERS_OF.get(name, CONTROLLERS)[label]) for label in labels
-        }
-        for name in LEVELS
-        for labels in (SHOWN_CONTROLLERS[name.split()[0]],)
-    }
+    controllers = {name: simple_controllers(name) for name in LEVELS}
     parts = [title, search_table(searches)]
     if "returns" in rows:
         parts += [returns_table(rows["returns"], controllers), article_table(rows["returns"])]
@@ -55,12 +48,10 @@ def write_report(
         draw(out / "tempcontrol.png", rows["returns"], controllers)
 
 
-def _problem(name: str) -> Any:
-    return problem(name, load=False).problem()
-
-
-def _of(rows: Sequence[Cells], problem: str, variant: str) -> list[Cells]:
-    return [row for row in rows if (row["problem"], row["variant"]) == (problem, variant)]
+def simple_controllers(name: str) -> dict[str, np.ndarray]:
+    """Returns of the held-out episodes of the controllers shown beside a problem's models, by label."""
+    plant, actors = problem(name, load=False).problem(), CONTROLLERS_OF.get(name, CONTROLLERS)
+    return {label: held_out_returns(plant, actors[label]) for label in SHOWN_CONTROLLERS[name.split()[0]]}
 
 
 def search_table(searches: dict[str, dict[str, Any]]) -> str:
@@ -79,13 +70,14 @@ def returns_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray
     for name, simple in controllers.items():
         lines += [[name, label, f"{r.mean():,.0f}", f"{r.std(ddof=1):,.0f}", "-"] for label, r in simple.items()]
         for model in MODELS:
-            found = [returns_of(row) for row in _of(rows, name, model)]
+            found = [returns_of(row) for row in rows_of(rows, name, model)]
             means = [r.mean() for r in found]
             spread = np.mean([r.std(ddof=1) for r in found])
             seeds = f"{min(means):,.0f} to {max(means):,.0f}"
             lines.append([name, f"**{model}**", f"{np.median(means):,.0f}", f"{spread:,.0f}", seeds])
     same = all(
-        [row["policy sha256"] for row in _of(rows, name, a)] == [row["policy sha256"] for row in _of(rows, name, b)]
+        [row["policy sha256"] for row in rows_of(rows, name, a)]
+        == [row["policy sha256"] for row in rows_of(rows, name, b)]
         for name in controllers
         for a, b in (("Base", "Parallel"), ("Optuna", "Parallel + Optuna"))
     )
@@ -99,7 +91,9 @@ def article_table(rows: list[Cells]) -> str:
     lines = []
     for model in MODELS:
         theirs = ARTICLE.get(model, ("-", "-", "-", "-"))
-        lines.append([model, *theirs, f"{np.median([returns_of(row).mean() for row in _of(rows, 'v0', model)]):,.0f}"])
+        lines.append(
+            [model, *theirs, f"{np.median([returns_of(row).mean() for row in rows_of(rows, 'v0', model)]):,.0f}"]
+        )
     header = ["model", "article: reward", "sd", "s", "CPU %", "here: return on v0"]
     return (
         "## The article's table, v0\n\nIts set-point cannot be reached, and the article's rewards are those of doing "
@@ -167,7 +161,7 @@ def draw(path: pathlib.Path, rows: list[Cells], controllers: dict[str, dict[str,
     figure = Figure(figsize=(14, 3.8), layout="constrained")
     for axis, (name, simple) in zip(figure.subplots(1, len(controllers)), controllers.items(), strict=True):
         for position, model in enumerate(MODELS):
-            means = [-returns_of(row).mean() for row in _of(rows, name, model)]
+            means = [-returns_of(row).mean() for row in rows_of(rows, name, model)]
             axis.plot([position] * len(means), means, "o", color="#4477aa", alpha=0.7)
         label = "P with bias" if "P with bias" in simple else "u = 1"
         axis.axhline(-simple[label].mean(), color="#228833", ls="--", lw=1, label=label)
