@@ -153,24 +153,34 @@ def driver_context(preload: Iterable[str]) -> multiprocessing.context.BaseContex
 
 
 @contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Starts children whose BLAS has one thread."""
+    environment = {name: os.environ.get(name) for name in THREAD_LIMITS}
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in environment.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
 def _clean_start() -> Iterator[None]:
     """Starts a child that does not re-run this program's main module, and whose BLAS has one thread.
 
     Both start methods import the parent's main module in the child. It may be the training program or a user's
     script, and torch with it, which no driver needs: 200 MB and a second each.
     """
-    main, environment = sys.modules["__main__"], {name: os.environ.get(name) for name in THREAD_LIMITS}
+    main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
-    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
     try:
-        yield
+        with one_thread_each():
+            yield
     finally:
         sys.modules["__main__"] = main
-        for name, value in environment.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _set_timeouts(connection: Connection, seconds: float) -> None:

@@ -241,7 +241,7 @@ def _make_sampler(job: Job, batch: VectorEnv) -> Sampler | None:
 class ActionMap:
     """From a policy's actions to those of an environment: choices, or numbers clipped to [-1, 1] and scaled to bounds.
 
-    Where a space has no bounds, its actions are used as they are.
+    Where a space has no bounds, its actions are used as they are; where it is of whole numbers, they are rounded.
     """
 
     def __init__(self, space: spaces.Space):
@@ -250,7 +250,8 @@ class ActionMap:
             low, high = space.low.astype(np.float64), space.high.astype(np.float64)
             self._bounded = np.isfinite(low) & np.isfinite(high)
             self._low, self._width = np.where(self._bounded, low, 0.0), np.where(self._bounded, high - low, 0.0)
-            self._as_is = bool((low == -1).all() and (high == 1).all())
+            self._whole = np.issubdtype(space.dtype, np.integer)
+            self._as_is = not self._whole and bool((low == -1).all() and (high == 1).all())
 
     def __call__(self, actions: np.ndarray) -> np.ndarray:
         """Actions ``[n, action_dim]`` of the policy, for the environment."""
@@ -264,6 +265,7 @@ class ActionMap:
         if self._as_is:
             return unit.astype(self.space.dtype, copy=False)
         scaled = np.where(self._bounded, self._low + (unit + 1) * (self._width / 2), actions)
+        scaled = np.rint(scaled) if self._whole else scaled
         # Clipped once more, in the space's own precision: rounding may have taken it past a bound.
         return np.clip(scaled.astype(self.space.dtype), self.space.low, self.space.high)
 

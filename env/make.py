@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import re
+import types
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any, Literal, cast
 import gymnasium
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 from env.errors import UsageError, nearest
 from env.objectives import OBJECTIVES, Objective
@@ -31,8 +32,8 @@ class Problem:
     """What a learner or a driver needs to build the environment: plain values, so that it travels to a process.
 
     Attributes:
-        env: a built-in objective, a Gymnasium id, or ``package.module:Class`` of an ``Objective`` or a
-            ``gymnasium.Env``.
+        env: a built-in objective, a Gymnasium id, ``package.module:Id-v0`` of one that a module registers, or
+            ``package.module:Class`` of an ``Objective`` or a ``gymnasium.Env``.
         dims: number of coordinates of a built-in objective (None: 2).
         knobs: how many of them are tuned (None: 1).
         time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment).
@@ -50,7 +51,12 @@ class Problem:
     @property
     def keywords(self) -> dict[str, Any]:
         """What the environment is made with."""
-        return dict(map(_keyword, self.env_kwargs))
+        pairs = [_keyword(word) for word in self.env_kwargs]
+        names = [name for name, _ in pairs]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"--env-kwargs {' '.join(self.env_kwargs)}: {name} is given more than once")
+        return dict(pairs)
 
     @property
     def family(self) -> Literal["tuning", "control"]:
@@ -86,7 +92,8 @@ class Problem:
         spec = state.pop("spec")
         self.__dict__.update(state)
         if spec is not None:
-            gymnasium.registry.setdefault(self.env, EnvSpec.from_json(spec))
+            registered = EnvSpec.from_json(spec)
+            gymnasium.registry.setdefault(registered.id, registered)
 
     def slot_length(self) -> int:
         """Time steps of a slot: ``time_steps``, or the default of the environment."""
@@ -120,8 +127,8 @@ class Problem:
         """
         if objective is not None:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
-        if native := self._native():
-            return native(num_envs=num_envs)
+        if (native := self._native(num_envs)) is not None:
+            return native
         batch = RowsVectorEnv([self.make_single] * num_envs)
         if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(
@@ -130,8 +137,12 @@ class Problem:
             )
         return batch
 
-    def _native(self) -> Callable[..., VectorEnv] | None:
-        """The environment's own batched form, where it declares that each row has its own keyed randomness."""
+    def _native(self, num_envs: int) -> VectorEnv | None:
+        """The environment's own batched form, where that is one for a rollout.
+
+        It declares in its metadata that ``reset`` takes a seed for each row, all that a row's randomness depends on
+        (``keyed_rows``), and that rows never reset by themselves; and it observes a flat Box.
+        """
         target = resolve(self.env)
         entry = gymnasium.spec(target).vector_entry_point if isinstance(target, str) else None
         if entry is None or set(self.keywords) & set(inspect.signature(gymnasium.make).parameters):
@@ -140,9 +151,17 @@ class Problem:
             made = load_env_creator(entry) if isinstance(entry, str) else entry
         except ImportError:
             return None
-        if not getattr(made, "metadata", {}).get("keyed_rows"):
+        metadata = getattr(made, "metadata", {})
+        if not metadata.get("keyed_rows") or metadata.get("autoreset_mode") != AutoresetMode.DISABLED:
             return None
-        return functools.partial(self._made, cast(Any, made), gymnasium.spec(str(target)).kwargs)
+        spec = gymnasium.spec(str(target))
+        limit = {} if spec.max_episode_steps is None else {"max_episode_steps": spec.max_episode_steps}
+        registered = {name: value for name, value in (spec.kwargs | limit).items() if name not in self.keywords}
+        batch = self._made(cast(Any, made), registered | {"num_envs": num_envs})
+        if _flat(batch.single_observation_space):
+            return batch
+        batch.close()
+        return None
 
     def make_single(self) -> gymnasium.Env:
         """One environment, its observations flat."""
@@ -157,16 +176,16 @@ class Problem:
         if type(env.unwrapped) in STATES:
             env = ClassicStart(env)
         space = env.observation_space
-        if isinstance(space, spaces.Box) and len(space.shape) == 1:
+        if _flat(space):
             return env
         if not isinstance(space, spaces.Box | spaces.Discrete):
             raise UsageError(f"--env {self.env}: observations {space} are not supported, only Box and Discrete are")
         return gymnasium.wrappers.FlattenObservation(env)
 
-    def _made(self, maker: Callable[..., Any], given: dict[str, Any] | None = None, **more: Any) -> Any:
-        """What ``maker`` makes with its own keywords and the user's."""
+    def _made(self, maker: Callable[..., Any], given: dict[str, Any] | None = None) -> Any:
+        """What ``maker`` makes with these keywords and the user's."""
         try:
-            return maker(**(given or {}) | more, **self.keywords)
+            return maker(**(given or {}), **self.keywords)
         except (TypeError, ValueError) as error:
             message = str(error)
             if unexpected := re.search(r"unexpected keyword argument '(\w+)'", message):
@@ -174,6 +193,10 @@ class Problem:
             elif not self.keywords and not re.search(r"missing \d+ required", message):
                 raise
             raise UsageError(f"--env-kwargs {' '.join(self.env_kwargs) or 'is needed'}: {message}") from error
+
+
+def _flat(space: spaces.Space) -> bool:
+    return isinstance(space, spaces.Box) and len(space.shape) == 1
 
 
 def _keyword(text: str) -> tuple[str, Any]:
@@ -192,20 +215,28 @@ def _no_limit(env: str) -> int:
 
 def import_object(flag: str, path: str) -> Any:
     """Imports ``package.module:Name``; ``flag`` is the one to blame when that fails."""
-    module_name, _, name = path.partition(":")
-    if not all(part.isidentifier() for part in (*module_name.split("."), name)):
+    name = path.partition(":")[2]
+    if not name.isidentifier():
+        raise UsageError(f"{flag} {path}: must be package.module:Class")
+    module = _import_module(flag, path)
+    if not hasattr(module, name):
+        raise UsageError(f"{flag} {path}: module '{module.__name__}' has no '{name}'{nearest(name, vars(module))}")
+    return getattr(module, name)
+
+
+def _import_module(flag: str, path: str) -> types.ModuleType:
+    """Imports what stands before the colon."""
+    module_name = path.partition(":")[0]
+    if not all(part.isidentifier() for part in module_name.split(".")):
         raise UsageError(f"{flag} {path}: must be package.module:Class")
     if module_name == "__main__":
         raise UsageError(f"{flag} {path}: put it in a module of its own; drivers do not run the main program again")
     try:
-        module = importlib.import_module(module_name)
+        return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and not f"{module_name}.".startswith(f"{error.name}."):
             raise  # the user's module exists, and what it imports does not
         raise UsageError(f"{flag} {path}: no module named '{module_name}' can be imported from here") from None
-    if not hasattr(module, name):
-        raise UsageError(f"{flag} {path}: module '{module_name}' has no '{name}'{nearest(name, vars(module))}")
-    return getattr(module, name)
 
 
 @functools.lru_cache
@@ -216,7 +247,10 @@ def resolve(env: str) -> type | str:
     for objective in OBJECTIVES.values():
         if env == f"tuninglaw/{objective.__name__}-v0":
             return objective
-    if ":" in env:
+    _, colon, name = env.rpartition(":")
+    if colon and re.search(r"-v\d+$", name):
+        _import_module("--env", env)
+    elif colon:
         target = import_object("--env", env)
         if not (isinstance(target, type) and issubclass(target, Objective | gymnasium.Env)):
             raise UsageError(f"--env {env}: must be a subclass of env.Objective or of gymnasium.Env")
@@ -224,11 +258,11 @@ def resolve(env: str) -> type | str:
             raise UsageError(f"--env {env}: lacks {', '.join(sorted(vars(target)['__abstractmethods__']))}")
         return target
     try:
-        gymnasium.spec(env)
+        gymnasium.spec(name)
     except gymnasium.error.Error:
         known = [*OBJECTIVES, *gymnasium.registry]
         raise UsageError(
-            f"--env {env}: unknown{nearest(env, known)}; known are {', '.join(OBJECTIVES)}, any registered "
-            f"Gymnasium id and package.module:Class"
+            f"--env {env}: unknown{nearest(name, known)}; known are {', '.join(OBJECTIVES)}, any registered "
+            f"Gymnasium id, package.module:Id-v0 of one that a module registers, and package.module:Class"
         ) from None
-    return env
+    return name

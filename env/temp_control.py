@@ -7,7 +7,7 @@ settles at 47 C. ``TempControl-v1`` is the same process with enough power, a los
 actuator that lags; its set-point can be held.
 """
 
-import operator
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,8 @@ class TempControlVectorEnv(VectorEnv):
     |e| < 1, and with a history, or with the controllable plant always, - 0.01 times the standard deviation of the last
     5 errors. Truncated after 500 steps.
 
-    Each row draws start, noise and impulses from a generator of its own, made from its own seed, all at its reset.
+    Each row draws start, noise and impulses from a generator of its own, made from its own seed, all at its reset, for
+    which a list of seeds holds; one seed for all also says how resets without one go on.
     Never resets by itself (``AutoresetMode.DISABLED``); ``options["reset_mask"]`` says which rows to reset, and
     ``options["starts"]`` at which temperatures.
 
@@ -84,6 +85,10 @@ class TempControlVectorEnv(VectorEnv):
         disturbance: size of an impulse, degrees C; 0 for none.
         load_size, load_rounds: in each time step of each row, so many rounds of products and singular value
             decompositions of a matrix of this size keep the processor busy, as published; 0 for none.
+        max_episode_steps: time steps until truncation.
+
+    Raises:
+        ValueError: a keyword has a value that it cannot have.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.DISABLED, "keyed_rows": True}
@@ -100,13 +105,21 @@ class TempControlVectorEnv(VectorEnv):
         disturbance: float = -20.0,
         load_size: int = 100,
         load_rounds: int = 3,
+        max_episode_steps: int = STEPS,
     ):
         self.num_envs = num_envs
-        for name, options in ((plant, PLANTS), (level, LEVELS)):
-            if name not in options:
-                raise ValueError(f"{name!r} is none of {', '.join(options)}")
+        _one_of("plant", plant, PLANTS)
+        _one_of("level", level, LEVELS)
+        for name, value in (("load_size", load_size), ("load_rounds", load_rounds)):
+            _whole(name, value, 0, 10_000)
+        _whole("max_episode_steps", max_episode_steps, 1, STEPS)
+        if not np.isfinite(float(disturbance)):
+            raise ValueError(f"disturbance {disturbance}: must be finite")
         given = {"high_precision": high_precision, "history": history, "multiple_disturbances": multiple_disturbances}
         switches = LEVELS[level] | {name: value for name, value in given.items() if value is not None}
+        for name, value in (switches | {"actions": actions}).items():
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} {value!r}: must be true or false")
         self.plant = PLANTS[plant]
         self.high_precision, self.history, self.actions = switches["high_precision"], switches["history"], actions
         self.windows = SEVERAL if switches["multiple_disturbances"] else ONE
@@ -117,10 +130,11 @@ class TempControlVectorEnv(VectorEnv):
         self.start_space = spaces.Box(*LIMITS, (1,), np.float64)  # wider than its own starts: a sampler may explore
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._load = np.random.default_rng(0).standard_normal((load_size, load_size)) if load_rounds else None
-        self._load_rounds = operator.index(load_rounds) if load_size else 0
+        self._load = np.random.default_rng(0).standard_normal((load_size, load_size))
+        self._load_rounds = load_rounds if load_size else 0
+        self._steps = max_episode_steps
         self._temperature = np.zeros(num_envs)
-        self._elapsed = np.full(num_envs, STEPS)  # so that a step before the first reset is refused
+        self._elapsed = np.full(num_envs, self._steps)  # so that a step before the first reset is refused
         # Time comes first, the latest at 0, so that a moment of all rows lies in one piece of memory.
         self._errors = np.zeros((PAST + 1, num_envs))
         self._changes = np.zeros((PAST + 1, num_envs))
@@ -131,10 +145,11 @@ class TempControlVectorEnv(VectorEnv):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts episodes; ``seed`` is one for each row, or one from which the rows' are counted up."""
         rows = np.flatnonzero((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
-        if seed is None:
-            seeds = self.np_random.integers(2**63, size=self.num_envs).tolist()
+        if isinstance(seed, numbers.Integral):
+            super().reset(seed=int(seed))
+            seeds = [int(seed) + row for row in range(self.num_envs)]
         else:
-            seeds = [seed + row for row in range(self.num_envs)] if isinstance(seed, int) else seed
+            seeds = self.np_random.integers(2**63, size=self.num_envs).tolist() if seed is None else seed
         for row in rows:
             rng = np.random.default_rng(seeds[row])
             self._temperature[row] = rng.uniform(*START)
@@ -150,8 +165,8 @@ class TempControlVectorEnv(VectorEnv):
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Holds the actions ``[num_envs, 1]``, clipped, for a second."""
-        if (self._elapsed >= STEPS).any():
-            rows = np.flatnonzero(self._elapsed >= STEPS).tolist()
+        if (self._elapsed >= self._steps).any():
+            rows = np.flatnonzero(self._elapsed >= self._steps).tolist()
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
         self._work()
         _push(self._sent, _clip(np.asarray(actions, np.float64)[:, 0], -1, 1))
@@ -166,7 +181,7 @@ class TempControlVectorEnv(VectorEnv):
         if self.history or self.plant.oscillation:
             rewards -= OSCILLATION_PENALTY * _std(self._errors[:PAST])
         self._elapsed += 1
-        return self._observe(), rewards, np.zeros(self.num_envs, bool), self._elapsed >= STEPS, {}
+        return self._observe(), rewards, np.zeros(self.num_envs, bool), self._elapsed >= self._steps, {}
 
     def _observe(self) -> np.ndarray:
         parts = [self._errors[:1], self._changes[:1]]
@@ -199,12 +214,20 @@ class TempControlVectorEnv(VectorEnv):
 
     def _work(self) -> None:
         """The load: it changes nothing."""
-        if self._load is None:
-            return
-        for _ in range(self.num_envs):
+        for _ in range(self.num_envs if self._load_rounds else 0):
             matrix = self._load
             for _ in range(self._load_rounds):
                 matrix = np.linalg.svd(matrix @ matrix.T)[0]
+
+
+def _one_of(name: str, value: Any, options: dict[str, Any]) -> None:
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} {value!r} is none of {', '.join(options)}")
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> None:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not least <= int(value) <= most:
+        raise ValueError(f"{name} {value!r}: must be a whole number from {least} to {most}")
 
 
 def _push(past: np.ndarray, latest: np.ndarray) -> None:

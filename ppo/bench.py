@@ -36,7 +36,7 @@ from ppo.measure import (
     standard_job,
     step_ms,
 )
-from ppo.peers import TRAINING_STEP, LeanTempControl, ackley_baselines, vec_env
+from ppo.peers import LEARNING_STEPS, TRAINING_STEP, LeanTempControl, ackley_baselines, vec_env
 from ppo.tables import Table, machine
 
 COLUMNS = ("figure", "this program", "peer", "measured", "target")
@@ -204,7 +204,7 @@ def automatic(cost_ms: float, target: str) -> Cells:
 def learning(target: str) -> Cells:
     """Wall time until 20 consecutive evaluations, 10 training steps apart, are under an MSE of 0.01 on 2-D Ackley.
 
-    Each side with the settings it learns best with: here the defaults, there 64 episodes a step, rewards normalised.
+    Here the defaults, there 64 episodes a step, rewards normalised and the learning rate annealed over 5,000 steps.
     """
     config = Config(env="ackley", drivers=0, seed=71)
     ours = None
@@ -218,24 +218,24 @@ def learning(target: str) -> Cells:
             run.end_step(facts)
         if good == 20:
             ours = time.perf_counter() - started
-    limit = 150.0
     peer = ackley_baselines(learning=True, seed=71)
     c = np.linspace(-1, 1, 21)
     objective = Problem("ackley").objective()
     assert objective is not None
     optimum = objective.solve(c[:, None])[1]  # type: ignore[index]
     started, good = time.perf_counter(), 0
-    while good < 20 and time.perf_counter() - started < limit:
+    while good < 20 and peer.model.num_timesteps < LEARNING_STEPS * TRAINING_STEP:
         peer.train(10 * TRAINING_STEP)
         actions = peer.act(np.stack([np.zeros(21), c], axis=1).astype(np.float32))
         error = np.mean((objective(np.clip(actions, -1, 1).astype(float), c[:, None]) - optimum) ** 2)
         good = good + 1 if error < 0.01 else 0
     other = time.perf_counter() - started
     peer.close()
-    theirs = f"{other:.0f} s" if good == 20 else f"not within {limit:.0f} s"
+    reached = good == 20
+    theirs = f"{other:.0f} s" if reached else f"not within {LEARNING_STEPS:,} steps, {other:.0f} s"
     if ours is None:
-        return "not within 5,000 steps", theirs, "-", target
-    return f"{ours:.1f} s", theirs, f"1/{other / ours:.1f}" if good == 20 else f"below 1/{limit / ours:.1f}", target
+        return f"not within {LEARNING_STEPS:,} steps", theirs, "-", target
+    return f"{ours:.1f} s", theirs, f"{'' if reached else 'below '}1/{other / ours:.1f}", target
 
 
 FIGURES: dict[str, Callable[[], Cells]] = {
@@ -265,7 +265,9 @@ def main(argv: list[str]) -> None:
         raise UsageError(f"--figure {arguments.figure}: unknown{nearest(arguments.figure, FIGURES)}")
     table = Table(arguments.out / "bench.csv", COLUMNS)
     if arguments.figure is not None:
-        table.add(arguments.figure, *FIGURES[arguments.figure]())
+        cells = FIGURES[arguments.figure]()
+        table.add(arguments.figure, *cells)
+        print(f"{arguments.figure}: {', '.join(cells)}")
         return
     for name in tqdm(FIGURES, unit="figure"):
         if not table.has(name):

@@ -202,8 +202,10 @@ class Config:
         self._check_family()
         batch = self.episodes * self.time_steps
         if batch // self.num_minibatches < (2 if self.norm_adv else 1):
+            sizes = f"--episodes {self.episodes} --time-steps {self.time_steps}"
             raise UsageError(
-                f"--num-minibatches {self.num_minibatches}: a batch has only {batch} time steps, and a minibatch needs "
+                f"{sizes if self.num_minibatches == 1 else f'--num-minibatches {self.num_minibatches}'}: a batch has "
+                f"only {batch} time steps, and a minibatch needs "
                 f"{'two, so that its advantages can be normalised' if self.norm_adv else 'one'}"
             )
         if self.drivers == "auto" and self.backend == "thread":

@@ -193,7 +193,10 @@ def raw_rewards(facts: Trajectory, config: Config) -> np.ndarray:
 
 
 def collected(facts: Trajectory) -> dict[str, float]:
-    """How good what was collected is: the mean of f, or outside tuning the mean return of an episode."""
+    """How good what was collected is: the mean of f, or outside tuning the mean return of an episode.
+
+    An episode that the slot's end cuts counts as one: with long episodes, the evaluations say more.
+    """
     if facts.objectives.size:
         return {"charts/objective": float(facts.objectives[:, 1:].mean())}
     return {"charts/episodic_return": float(facts.rewards.sum() / (facts.terminations | facts.truncations).sum())}
@@ -205,7 +208,7 @@ def check_finite(facts: Trajectory, starts_evaluated: bool) -> None:
     Where f of the starts was left out, so was the reward that would need it.
     """
     unasked = not starts_evaluated and facts.objectives.size > 0
-    for name, skipped in (("objectives", unasked), ("rewards", unasked), ("final_obs", 0)):
+    for name, skipped in (("objectives", unasked), ("rewards", unasked), ("final_obs", False), ("obs", False)):
         bad = ~np.isfinite(getattr(facts, name)[:, int(skipped) :].reshape(len(facts), -1)).all(axis=1)
         if bad.any():
             slot = int(np.argmax(bad))

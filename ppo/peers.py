@@ -9,7 +9,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from threadpoolctl import threadpool_limits
 
+from actors.handles import one_thread_each
 from env.errors import UsageError
 
 
@@ -89,16 +91,26 @@ class LeanTempControl(gymnasium.Env):
 
 
 TRAINING_STEP = 128  # time steps
+LEARNING_RATE = 3e-4  # its default
+LEARNING_STEPS = 5000  # training steps of a learning curve
+
+
+def library() -> Any:
+    """The package ``stable_baselines3``."""
+    try:
+        import stable_baselines3.common.vec_env
+    except ImportError:
+        raise UsageError("Stable-Baselines3 is not installed; pip install 'tuninglaw[bench]'") from None
+    return stable_baselines3
 
 
 def vec_env(make: Callable[[], gymnasium.Env], environments: int, processes: bool = False) -> Any:
     """Stable-Baselines3's batch of so many environments, each in a process of its own or all in this one."""
-    try:
-        from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
-    except ImportError:
-        raise UsageError("Stable-Baselines3 is not installed; pip install 'tuninglaw[bench]'") from None
-    makers = [make] * environments
-    return SubprocVecEnv(makers, "forkserver") if processes else DummyVecEnv(makers)
+    kinds, makers = library().common.vec_env, [make] * environments
+    if not processes:
+        return kinds.DummyVecEnv(makers)
+    with one_thread_each():
+        return kinds.SubprocVecEnv(makers, "forkserver")
 
 
 @dataclass(frozen=True)
@@ -109,17 +121,21 @@ class Peer:
         environments: side by side.
         processes: each in a process of its own (``SubprocVecEnv``).
         normalise: observations, rewards or both by running statistics: arguments of ``VecNormalize``; None for neither.
+        anneal_over: time steps over which its learning rate falls linearly to 0; None for a constant one.
         settings: arguments of its PPO.
     """
 
     environments: int = 1
     processes: bool = False
     normalise: dict[str, Any] | None = None
+    anneal_over: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
 class Baselines:
-    """Its PPO on one thread: a training under way, and afterwards a policy that acts (``ppo.held_out.Actor``).
+    """Its PPO: a training under way, and afterwards a policy that acts (``ppo.held_out.Actor``).
+
+    As this program, it has one thread, for torch as well as for BLAS, in each of its processes.
 
     Args:
         make: of one environment.
@@ -128,18 +144,33 @@ class Baselines:
     """
 
     def __init__(self, make: Callable[[], gymnasium.Env], peer: Peer, seed: int):
-        self._env = vec_env(make, peer.environments, peer.processes)
+        sb3 = library()
         import torch
-        from stable_baselines3 import PPO
-        from stable_baselines3.common.vec_env import VecNormalize
 
         torch.set_num_threads(1)
-        self._normaliser = VecNormalize(self._env, **peer.normalise) if peer.normalise is not None else None
-        self.model = PPO("MlpPolicy", self._normaliser or self._env, seed=seed, device="cpu", **peer.settings)
+        self._blas = threadpool_limits(1, "blas")
+        self._env = vec_env(make, peer.environments, peer.processes)
+        normalised = sb3.common.vec_env.VecNormalize
+        self._normaliser = normalised(self._env, **peer.normalise) if peer.normalise is not None else None
+        self._peer, self._goal = peer, 0
+        settings = peer.settings | {"learning_rate": self._learning_rate}
+        self.model = sb3.PPO("MlpPolicy", self._normaliser or self._env, seed=seed, device="cpu", **settings)
 
-    def train(self, time_steps: int) -> None:
-        """Collects and learns for so many more time steps, rounded up to whole batches."""
-        self.model.learn(time_steps, reset_num_timesteps=False)
+    def _learning_rate(self, left: float) -> float:
+        """Its schedule is asked with the share that is left of the present call of ``train`` and all before it."""
+        first = self._peer.settings.get("learning_rate", LEARNING_RATE)
+        if self._peer.anneal_over is None:
+            return first
+        return first * max(0.0, 1 - (1 - left) * self._goal / self._peer.anneal_over)
+
+    def train(self, time_steps: int, each_step: Callable[[], None] | None = None) -> None:
+        """Collects and learns for so many more time steps, rounded up to whole batches.
+
+        ``each_step`` is called after each step of the environments.
+        """
+        self._goal = self.model.num_timesteps + time_steps
+        callback = None if each_step is None else lambda variables, more: each_step() is None
+        self.model.learn(time_steps, callback, reset_num_timesteps=False)
 
     def reset(self, rows: int) -> None:
         """Starts episodes."""
@@ -153,6 +184,7 @@ class Baselines:
     def close(self) -> None:
         """Ends its processes."""
         self._env.close()
+        self._blas.restore_original_limits()
 
 
 def ackley_baselines(processes: int = 0, learning: bool = False, seed: int = 0) -> Baselines:
@@ -160,16 +192,16 @@ def ackley_baselines(processes: int = 0, learning: bool = False, seed: int = 0) 
 
     Args:
         processes: environments in worker processes, as many of the 64 in each; 0 for none.
-        learning: with the settings for learning curves: rewards normalised and the learning rate annealed.
+        learning: with the settings for learning curves: rewards normalised and the learning rate annealed, over as many
+            training steps as this program's default.
         seed: of its randomness.
     """
     environments = processes or 64
     settings = {
-        "learning_rate": (lambda left: 3e-4 * left) if learning else 3e-4,
         "n_steps": TRAINING_STEP // environments,
         "batch_size": TRAINING_STEP,
         "n_epochs": 10,
         "policy_kwargs": {"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
     }
-    normalise = {"norm_obs": False} if learning else None
-    return Baselines(LeanAckley, Peer(environments, bool(processes), normalise, settings), seed)
+    normalise, over = ({"norm_obs": False}, LEARNING_STEPS * TRAINING_STEP) if learning else (None, None)
+    return Baselines(LeanAckley, Peer(environments, bool(processes), normalise, over, settings), seed)

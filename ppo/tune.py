@@ -21,7 +21,7 @@ from gymnasium import spaces
 from actors.auto import cores
 from actors.keys import MAX_SEED
 from env.errors import UsageError
-from ppo.cli import ConfigArguments, given_flags, parse_as, run_main
+from ppo.cli import WHERE_IT_RUNS, ConfigArguments, given_flags, parse_as, run_main
 from ppo.config import Config, flag
 from ppo.side_by_side import side_by_side
 
@@ -104,8 +104,10 @@ class Search:
         return self.base.resolved().training_steps or 0
 
     def identity(self) -> dict[str, Any]:
-        """What makes trials comparable."""
-        return {"base": json.loads(self.base.resolved().to_json()), "seeds": self.seeds, "fixed": sorted(self.fixed)}
+        """What makes trials comparable: what their results depend on, each by its flag, and what is searched."""
+        settings = json.loads(self.base.resolved().to_json())
+        same = {flag(name): value for name, value in settings.items() if name not in WHERE_IT_RUNS}
+        return same | {"--seeds": self.seeds, "searched": sorted(self.space())}
 
     def study(self, sampler_seed: int = 0) -> Any:
         """The study in ``out``, made if there is none."""
@@ -124,8 +126,13 @@ class Search:
         )
         if "search" not in study.user_attrs:
             study.set_user_attr("search", self.identity())
-        elif study.user_attrs["search"] != self.identity():
-            raise UsageError(f"--out {self.out}: holds a study with other settings; give another directory")
+        before, now = study.user_attrs["search"], self.identity()
+        for name in now:
+            if before.get(name) != now[name]:
+                raise UsageError(
+                    f"--out {self.out}: holds a study with other settings ({name} {before.get(name)}, not "
+                    f"{now[name]}); give another directory"
+                )
         return study
 
 

@@ -1,6 +1,7 @@
 """Who is first to control a slow process as well as the best PID does, by the clock, evaluations left out."""
 
 import contextlib
+import importlib
 import pathlib
 import tempfile
 import time
@@ -13,29 +14,37 @@ import numpy as np
 from actors.policy import Policy
 from env.controllers import PID
 from ppo.held_out import Actor, Trained, held_out_returns
-from ppo.peers import Baselines
+from ppo.peers import Baselines, library
 from ppo.run_dir import RunDir
-from ppo.studies.returns import ControlCell, without_load
+from ppo.studies.returns import ControlCell
 
 COLUMNS = ("cell", "group", "problem", "variant", "seed", "seconds", "env steps", "passed", "return", "PID")
-PIDS = {
-    "PI (SIMC)": PID(0.083, 40.0),
-    "PID (Ziegler-Nichols)": PID(0.20, 10.0, 2.5),
-    "PID (grid)": PID(0.13, 20.0, 2.0),
-}
 EPISODES = 20
 
 
 @dataclass(frozen=True)
 class RaceCell(ControlCell):
-    """One that ends once it has passed the best PID, or with the last training step."""
+    """One that ends once it has passed the best of some controllers, or with the last training step.
+
+    Attributes:
+        rivals: the controllers.
+    """
 
     columns: ClassVar[Sequence[str]] = COLUMNS
+    rivals: tuple[PID, ...] = ()
+
+    @property
+    def settings(self) -> list[Any]:
+        return [*super().settings, self.rivals]
 
     def run(self) -> list[Any]:
         """Its row."""
-        problem = without_load(self.config.problem())
-        mark = max(float(held_out_returns(problem, pid, EPISODES).mean()) for pid in PIDS.values())
+        problem = self.config.problem()
+        mark = max(float(held_out_returns(problem, rival, EPISODES).mean()) for rival in self.rivals)
+        if self.peer is None:  # imported before the clock starts, on either side
+            importlib.import_module("ppo.run")
+        else:
+            library()
         seconds, taken, reached, started = 0.0, 0, -np.inf, time.perf_counter()
         with (
             tempfile.TemporaryDirectory() as directory,

@@ -1,7 +1,7 @@
 """Training runs of a control study: each one a row of a CSV, with the returns of held-out episodes."""
 
 import contextlib
-import dataclasses
+import hashlib
 import json
 import pathlib
 import tempfile
@@ -14,10 +14,9 @@ import numpy as np
 
 from actors.law import load_snapshot
 from actors.policy import Policy
-from env.make import Problem
 from ppo.config import Config
-from ppo.held_out import Actor, Trained, held_out_returns
-from ppo.peers import Baselines, Peer
+from ppo.held_out import Actor, Chance, Trained, held_out_returns
+from ppo.peers import Baselines, Peer, library
 from ppo.tables import Cells
 from ppo.usage import Usage
 
@@ -46,9 +45,16 @@ class ControlCell:
     peer: Peer | None = None
 
     @property
+    def settings(self) -> list[Any]:
+        """All that decides the row, names and seed aside."""
+        changed = [field.name for field in self.config.changed() if field.name != "seed"]
+        return [[(name, getattr(self.config, name)) for name in changed], self.peer]
+
+    @property
     def key(self) -> str:
-        """Names the run."""
-        return f"{self.group}/{self.problem}/{self.variant}/{self.config.training_steps}/{self.config.seed}"
+        """Names the run, with a digest of its settings, so that under others it is another run."""
+        digest = hashlib.sha256(repr(self.settings).encode()).hexdigest()[:8]
+        return f"{self.group}/{self.problem}/{self.variant}/{self.config.seed}/{digest}"
 
     @property
     def named(self) -> list[Any]:
@@ -75,11 +81,21 @@ class ReturnsCell(ControlCell):
         with tempfile.TemporaryDirectory() as directory:
             outcome = _train(self.config, pathlib.Path(directory, "run")) if self.peer is None else _train_peer(self)
         actor, steps, seconds, resources, digest, curve = outcome
-        returns = held_out_returns(without_load(self.config.problem()), actor)
         gpu = f"{resources['gpu_percent']:.1f}" if "gpu_percent" in resources else "-"
         used = [steps, f"{seconds:.2f}", f"{resources['cpu_percent']:.1f}", gpu]
-        lists = (" ".join(f"{value:.6g}" for value in values) for values in (curve, returns))
-        return [*self.named, *used, digest, *lists]
+        return [*self.named, *used, digest, _numbers(curve), _numbers(held_out_returns(self.config.problem(), actor))]
+
+
+@dataclass(frozen=True)
+class ChanceCell(ControlCell):
+    """Nothing is trained: random actions are measured."""
+
+    columns: ClassVar[Sequence[str]] = COLUMNS
+
+    def run(self) -> list[Any]:
+        """Its row."""
+        problem = self.config.problem()
+        return [*self.named, 0, *"----", "", _numbers(held_out_returns(problem, Chance(problem)))]
 
 
 Outcome = tuple[Actor, int, float, dict[str, Any], str, list[float]]
@@ -100,19 +116,12 @@ def _train(config: Config, run_dir: pathlib.Path) -> Outcome:
 def _train_peer(cell: ReturnsCell) -> Outcome:
     assert cell.peer is not None
     steps = cell.env_steps
+    library()  # imported before the clock starts, as torch is on the other side
     usage, started = Usage(), time.perf_counter()
     with contextlib.closing(Baselines(cell.config.problem().make_single, cell.peer, cell.config.seed)) as actor:
-        actor.train(steps)
+        actor.train(steps, usage.sample_if_due)
         seconds, resources = time.perf_counter() - started, usage.summary()
     return actor, actor.model.num_timesteps, seconds, resources, "-", []
-
-
-def without_load(problem: Problem) -> Problem:
-    """The same problem without what keeps the processor busy and changes nothing: for measuring a policy."""
-    if "TempControl" not in problem.env:
-        return problem
-    others = tuple(word for word in problem.env_kwargs if not word.startswith("load_rounds="))
-    return dataclasses.replace(problem, env_kwargs=(*others, "load_rounds=0"))
 
 
 def rows_of(rows: Sequence[Cells], problem: str, variant: str) -> list[Cells]:
@@ -123,3 +132,7 @@ def rows_of(rows: Sequence[Cells], problem: str, variant: str) -> list[Cells]:
 def returns_of(row: Cells) -> np.ndarray:
     """Returns of a row's held-out episodes."""
     return np.array([float(value) for value in row["returns"].split()])
+
+
+def _numbers(values: Sequence[float] | np.ndarray) -> str:
+    return " ".join(f"{value:.6g}" for value in values)

@@ -1,12 +1,18 @@
 """The article's study of ``TempControl``: four models, Stable-Baselines3 beside them, and simple controllers.
 
 Base, Optuna, Parallel, and Parallel + Optuna are this program with default or searched settings, in one process or
-with driver processes. All train for the article's 20,000 time steps. Groups of runs:
+with driver processes. All train for the article's 20,000 time steps: on v0 2 episodes a training step, on v1 10 slots
+of 100 time steps that start at any temperature, and with the last five actions observed, by Stable-Baselines3 too. That
+has its own defaults, but for 4 environments of 512 time steps and normalised observations and rewards. There is one
+search for each version, with other seeds, v1's on the medium level. Groups of runs:
 
     returns    each model, level of complexity and seed, without the load, which changes no result
-    times      the same with the load, which is the same at all levels: one run at a time, one seed
+    times      the same with the load, which is the same at all levels: one run at a time
     longer     150,000 time steps, with settings chosen by hand on the medium level with other seeds
     race       time until the mean return of 20 episodes passes that of the best PID, with the load
+
+Every process has one thread for BLAS and torch, on either side. PID and PD with bias are tuned by differential
+evolution on 100 other episodes.
 """
 
 import dataclasses
@@ -15,9 +21,11 @@ import pathlib
 from typing import Any
 
 from actors.auto import cores
+from env.controllers import PID
 from ppo.config import Config
 from ppo.peers import Peer
 from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
+from ppo.studies.controllers import BY_RULE, TUNED_PID, controllers, tuned_controllers
 from ppo.studies.furnace import BASE, LEVELS, MODELS, problem
 from ppo.studies.race import RaceCell
 from ppo.studies.returns import ReturnsCell
@@ -26,6 +34,7 @@ from ppo.studies.tempcontrol_report import write_report
 GROUPS = ("returns", "times", "longer", "race")
 TIMED = ("v0", "v1 medium")  # and searched on
 TRIALS, SEARCH_SEEDS = 50, 3
+FEW = 3  # seeds where one run at a time is measured
 DRIVERS = 2  # one a core of the machine that the reference results are of
 LONGER = {"training_steps": 75, "episodes": 20, "norm_obs": False, "gamma": 0.9, "learning_rate": 1e-3}
 PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
@@ -33,18 +42,30 @@ PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 5
 
 def tempcontrol(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
     """Runs what is missing of one group or of all, and writes tables and figures into ``out``."""
-    searches = {version: searched(out, version, quick) for version in BASE}
-    found = {version: search["settings"] for version, search in searches.items()}
-    groups = {group: cells(group, seeds, found, quick) for group in GROUPS}
+    tuned = tuned_controllers(out / "controllers.json", quick)
+    needed = [version for version in BASE if only != "longer" or search_file(out, version).is_file()]
+    searches = {version: searched(out, version, quick) for version in needed}
+    found = {version: searches[version]["settings"] if version in searches else {} for version in BASE}
+    rivals = (*BY_RULE.values(), tuned["v1 medium"][TUNED_PID])
+    groups = {group: cells(group, seeds, found, rivals, quick) for group in GROUPS}
     for group in GROUPS:
         if only in (None, group):
             run_cells(out, groups[group], 1 if group in ("times", "race") else None)
     complete = {g: run_cells(out, some)[g] for g, some in groups.items() if not missing_cells(out, some)}
-    write_report(out, f"# TempControl\n\n{__doc__}", complete, searches)
+    shown = {name: controllers(name, tuned) for name in LEVELS}
+    write_report(out, f"# TempControl\n\n{__doc__}", complete, searches, shown)
 
 
-def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], quick: bool) -> list[Any]:
-    """The runs of a group."""
+def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tuple[PID, ...], quick: bool) -> list[Any]:
+    """The runs of a group.
+
+    Args:
+        group: of ``GROUPS``.
+        seeds: how many.
+        found: searched settings of each version.
+        rivals: controllers that a race is against.
+        quick: only two training steps each.
+    """
     few, load = range(FIRST_SEED, FIRST_SEED + seeds), group in ("times", "race")
 
     def of(name: str, seed: int, model: str, **changes: Any) -> tuple[Config, Peer | None]:
@@ -58,8 +79,8 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], quick: bool)
     if group == "race":
         steps = {"Parallel + Optuna": 40, "Stable-Baselines3": 60}
         return [
-            RaceCell(group, "v1 medium", model, *of("v1 medium", seed, model, training_steps=steps[model]))
-            for seed in few[:3]
+            RaceCell(group, "v1 medium", model, *of("v1 medium", seed, model, training_steps=steps[model]), rivals)
+            for seed in few[:FEW]
             for model in steps
         ]
     if group == "longer":
@@ -68,20 +89,26 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], quick: bool)
             for name in list(LEVELS)[1:]
             for seed in few
         ]
-    names, numbers = (TIMED, few[:1]) if group == "times" else (tuple(LEVELS), few)
     return [
         ReturnsCell(group, name, model, *of(name, seed, model))
-        for name in names
+        for seed in (few[:FEW] if group == "times" else few)
+        for name in (TIMED if group == "times" else LEVELS)
         for model in MODELS
-        for seed in numbers
     ]
+
+
+def search_file(out: pathlib.Path, version: str) -> pathlib.Path:
+    """What a search found."""
+    return out / f"search-{version}.json"
 
 
 def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     """Settings that a search with Optuna found, which is run unless its result is in ``out``."""
-    path = out / f"search-{version}.json"
+    path = search_file(out, version)
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
+    from optuna.trial import TrialState
+
     from ppo.tune import Search, tune
 
     # Without the load, which changes no result; with evaluations often enough to prune by.
@@ -92,7 +119,9 @@ def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     given = tuple(field.name for field in base.changed())
     search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # with the seeds from 0 on
     best = tune(search, 2 if quick else TRIALS, cores())
-    lengths = [trial.duration.total_seconds() for trial in search.study().get_trials() if trial.duration]
+    # The time stamps of one that was interrupted span the interruption.
+    over = (TrialState.COMPLETE, TrialState.PRUNED)
+    lengths = [trial.duration.total_seconds() for trial in search.study().get_trials(states=over) if trial.duration]
     found = {"settings": best.params, "score": best.value, "trials": len(lengths), "seconds": sum(lengths)}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return found

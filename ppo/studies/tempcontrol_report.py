@@ -6,19 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from env.controllers import PID, Constant
+from env.controllers import PID
 from ppo.held_out import Actor, held_out_returns
-from ppo.studies.furnace import LEVELS, MODELS, problem
-from ppo.studies.race import PIDS
+from ppo.studies.furnace import MODELS, problem
 from ppo.studies.returns import returns_of, rows_of
 from ppo.tables import Cells, machine, markdown
 
-CONTROLLERS: dict[str, Actor] = {"u = 0": Constant(0.0), "u = 1": Constant(1.0), **PIDS}
-LOSS = {"v1 low": 0.02 * 75, "v1 medium": 0.02 * 75 + 0.001 * 75**2, "v1 high": 0.02 * 75 + 0.001 * 75**2}
-CONTROLLERS_OF: dict[str, dict[str, Actor]] = {
-    name: CONTROLLERS | {"P with bias": PID(0.083, bias=loss / 12)} for name, loss in LOSS.items()
-}  # the bias is the action that holds the set-point
-SHOWN_CONTROLLERS = {"v0": ("u = 0", "u = 1"), "v1": ("u = 1", *PIDS, "P with bias")}
 ARTICLE = {  # reward, its standard deviation, seconds, CPU percent of the parent process (Table 1 and section 4)
     "Base": ("-36,299", "920", "310.9", "36.7"),
     "Optuna": ("-35,823", "661", "282.4", "45.3"),
@@ -28,11 +21,26 @@ ARTICLE = {  # reward, its standard deviation, seconds, CPU percent of the paren
 
 
 def write_report(
-    out: pathlib.Path, title: str, rows: dict[str, list[Cells]], searches: dict[str, dict[str, Any]]
+    out: pathlib.Path,
+    title: str,
+    rows: dict[str, list[Cells]],
+    searches: dict[str, dict[str, Any]],
+    simple: dict[str, dict[str, Actor]],
 ) -> None:
-    """Writes ``tempcontrol.md``, and ``tempcontrol.png`` once there is something to draw."""
-    controllers = {name: simple_controllers(name) for name in LEVELS}
-    parts = [title, search_table(searches)]
+    """Writes ``tempcontrol.md``, and ``tempcontrol.png`` once there is something to draw.
+
+    Args:
+        out: where to.
+        title: what comes first.
+        rows: of each group that is complete.
+        searches: what was found for each version.
+        simple: controllers to show on each process, by label.
+    """
+    controllers = {
+        name: {label: held_out_returns(problem(name, load=False).problem(), actor) for label, actor in some.items()}
+        for name, some in simple.items()
+    }
+    parts = [title, search_table(searches), tuned_table(simple)]
     if "returns" in rows:
         parts += [returns_table(rows["returns"], controllers), article_table(rows["returns"])]
     if "times" in rows:
@@ -40,7 +48,7 @@ def write_report(
     if "longer" in rows:
         parts.append(gain_table(rows["longer"], controllers))
     if "race" in rows:
-        parts.append(race_table(rows["race"]))
+        parts.append(race_table(rows["race"], searches))
     text = "\n".join([*parts, machine()])
     (out / "tempcontrol.md").write_text(text + "\n", encoding="utf-8")
     print(text)
@@ -48,10 +56,14 @@ def write_report(
         draw(out / "tempcontrol.png", rows["returns"], controllers)
 
 
-def simple_controllers(name: str) -> dict[str, np.ndarray]:
-    """Returns of the held-out episodes of the controllers shown beside a problem's models, by label."""
-    plant, actors = problem(name, load=False).problem(), CONTROLLERS_OF.get(name, CONTROLLERS)
-    return {label: held_out_returns(plant, actors[label]) for label in SHOWN_CONTROLLERS[name.split()[0]]}
+def tuned_table(simple: dict[str, dict[str, Actor]]) -> str:
+    """Gains of the PID controllers."""
+    pids = [(name, label, p) for name, some in simple.items() for label, p in some.items() if isinstance(p, PID)]
+    lines = [
+        [name, label, f"{p.gain:.3f}", f"{p.integral_time:.1f}", f"{p.derivative_time:.1f}", f"{p.bias:.3f}"]
+        for name, label, p in pids
+    ]
+    return "## Controllers\n\n" + markdown(["process", "", "gain", "integral s", "derivative s", "bias"], lines)
 
 
 def search_table(searches: dict[str, dict[str, Any]]) -> str:
@@ -104,13 +116,22 @@ def article_table(rows: list[Cells]) -> str:
 def times_table(rows: list[Cells]) -> str:
     """Training times with the load."""
     lines = []
-    for row in rows:
-        speed = int(row["env steps"]) / float(row["seconds"])
+    for name, model in dict.fromkeys((row["problem"], row["variant"]) for row in rows):
+        runs = rows_of(rows, name, model)
+        seconds = [float(row["seconds"]) for row in runs]
+        speed = np.median([int(row["env steps"]) / float(row["seconds"]) for row in runs])
+        gpu = [float(row["gpu percent"]) for row in runs if row["gpu percent"] != "-"]
         lines.append(
-            [row["problem"], row["variant"], row["seconds"], row["cpu percent"], row["gpu percent"], f"{speed:,.0f}"]
+            [
+                *(name, model, f"{np.median(seconds):.1f}", f"{min(seconds):.1f} to {max(seconds):.1f}"),
+                f"{np.median([float(row['cpu percent']) for row in runs]):.0f}",
+                f"{np.median(gpu):.0f}" if gpu else "-",
+                f"{speed:,.0f}",
+            ]
         )
-    header = ["process", "model", "training s", "CPU %, all processes", "GPU %", "env steps a second"]
-    return "## Times with the load, one seed, one run at a time\n\n" + markdown(header, lines)
+    header = ["process", "model", "training s", "seeds", "CPU %, all processes", "GPU %", "env steps a second"]
+    title = "## Times with the load, one run at a time: medians over seeds"
+    return f"{title}\n\n{markdown(header, lines)}"
 
 
 def gain_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]]) -> str:
@@ -119,20 +140,20 @@ def gain_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]])
     for name in dict.fromkeys(row["problem"] for row in rows):
         found = np.array([returns_of(row) for row in rows if row["problem"] == name])
         for label, simple in controllers[name].items():
-            if label == "u = 1":
+            if label.startswith("u = "):
                 continue
-            mean, half = paired(found.mean(axis=0) - simple)
-            each = [paired(one - simple) for one in found]
+            each = [interval(one - simple) for one in found]
+            mean, half = interval(np.array([gain for gain, _ in each]))
             better = sum(gain - width > 0 for gain, width in each)
-            worst = min(gain for gain, _ in each)
-            lines.append([name, label, f"{mean:+.1f} ± {half:.1f}", f"{worst:+.1f}", f"{better} of {len(each)}"])
-    header = ["process", "over", "paired gain (mean of the seeds' policies, 95 %)", "worst seed", "seeds surely better"]
+            gains = ", ".join(f"{gain:+.1f}" for gain, _ in each)
+            lines.append([name, label, f"{mean:+.1f} ± {half:.1f}", gains, f"{better} of {len(each)}"])
+    header = ["process", "over", "mean gain, 95 % over seeds", "each seed's", "better, 95 % over episodes"]
     return "## After 150,000 time steps: gain over simple controllers on the same episodes\n\n" + markdown(
         header, lines
     )
 
 
-def paired(differences: np.ndarray) -> tuple[float, float]:
+def interval(differences: np.ndarray) -> tuple[float, float]:
     """(Mean, half of its 95 % interval) by Student's t."""
     from scipy import stats
 
@@ -140,16 +161,16 @@ def paired(differences: np.ndarray) -> tuple[float, float]:
     return float(differences.mean()), float(stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / math.sqrt(n))
 
 
-def race_table(rows: list[Cells]) -> str:
-    """Seconds until the best PID is passed."""
+def race_table(rows: list[Cells], searches: dict[str, dict[str, Any]]) -> str:
+    """Seconds until the best PID is passed, and how long its settings were searched for before."""
     lines = []
     for model in dict.fromkeys(row["variant"] for row in rows):
         runs = [row for row in rows if row["variant"] == model]
         seconds = [f"{float(r['seconds']):.0f}" + ("" if r["passed"] == "True" else " (not passed)") for r in runs]
-        lines.append(
-            [model, ", ".join(seconds), ", ".join(r["env steps"] for r in runs), ", ".join(r["return"] for r in runs)]
-        )
-    header = ["model", "s, for each seed", "time steps", "mean return then"]
+        before = f"{searches['v1']['seconds']:.0f}" if "Optuna" in model else "-"
+        steps, reached = (", ".join(row[column] for row in runs) for column in ("env steps", "return"))
+        lines.append([model, ", ".join(seconds), steps, reached, before])
+    header = ["model", "s, for each seed", "time steps", "mean return then", "s of trials before"]
     text = markdown(header, lines)
     return f"## Until the mean return of 20 episodes passes the best PID's, {rows[0]['PID']} (v1 medium)\n\n{text}"
 
@@ -163,7 +184,7 @@ def draw(path: pathlib.Path, rows: list[Cells], controllers: dict[str, dict[str,
         for position, model in enumerate(MODELS):
             means = [-returns_of(row).mean() for row in rows_of(rows, name, model)]
             axis.plot([position] * len(means), means, "o", color="#4477aa", alpha=0.7)
-        label = "P with bias" if "P with bias" in simple else "u = 1"
+        label = max(simple, key=lambda label: simple[label].mean())
         axis.axhline(-simple[label].mean(), color="#228833", ls="--", lw=1, label=label)
         axis.set(title=name, yscale="log", xticks=range(len(MODELS)))
         axis.set_xticklabels(MODELS, rotation=30, ha="right", fontsize=8)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from actors import NetworkSpec, Snapshot
 from actors.law import centre_states
@@ -163,7 +164,6 @@ def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
 
 
 def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
-    from gymnasium import spaces
 
     from actors.rollout import ActionMap
 
@@ -171,3 +171,15 @@ def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
     space = spaces.Box(low.astype(np.float32), (low + np.abs(width) + 1).astype(np.float32))
     for end in (-1.0, 1.0, 7.0):
         assert space.contains(ActionMap(space)(np.full((1, 4000), end))[0])
+
+
+def test_actions_that_are_whole_numbers_are_rounded():
+    from actors.rollout import ActionMap
+
+    for low, high in ((0, 10), (-1, 1)):
+        space = spaces.Box(low, high, (1,), np.int64)
+        taken = ActionMap(space)(np.linspace(-1, 1, 2001)[:, None])[:, 0]
+        assert taken.dtype == np.int64
+        shares = np.bincount(taken - low) / len(taken)
+        inside = 1 / (high - low)
+        assert shares == pytest.approx([inside / 2, *[inside] * (high - low - 1), inside / 2], abs=0.002)

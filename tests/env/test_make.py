@@ -3,8 +3,10 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
-from env import Problem, TuningVectorEnv, UsageError
+from env import Problem, TempControlEnv, TempControlVectorEnv, TuningVectorEnv, UsageError
 from env.objectives import Sphere
 
 
@@ -45,7 +47,17 @@ def test_families_and_slot_lengths(problem, family, length):
             Problem("TempControl-v1", env_kwargs=("levl=high",)),
             "--env TempControl-v1 takes no keyword 'levl'",
         ),
-        (Problem("TempControl-v1", env_kwargs=("level=hard",)), "'hard' is none of low, medium, high"),
+        (Problem("TempControl-v1", env_kwargs=("level=hard",)), "level 'hard' is none of low, medium, high"),
+        (
+            Problem("TempControl-v1", env_kwargs=("history=off",)),
+            "history=off: history 'off': must be true",
+        ),
+        (
+            Problem("CartPole-v1", env_kwargs=("a=1", "b=2", "a=3")),
+            "a=1 b=2 a=3: a is given more than once",
+        ),
+        (Problem("gymnasium:CartPol-v1"), "--env gymnasium:CartPol-v1: unknown .did you mean 'CartPole-v1'"),
+        (Problem("no.such:Thing-v0"), "no module named 'no.such'"),
         (Problem("CartPole-v1", env_kwargs=("oops",)), "--env-kwargs oops: must be name=value"),
         (Problem("TempControl-v1", env_kwargs=("disturbance=abc",)), "--env-kwargs disturbance=abc: could not convert"),
         (Problem("TempControl-v1", env_kwargs=("level=[1]",)), "--env-kwargs level=\\[1\\]: "),
@@ -109,3 +121,44 @@ def test_an_id_that_no_other_process_can_make_is_refused(entry_point):
             pickle.dumps(Problem("Mine-v0"))
     finally:
         del gymnasium.registry["Mine-v0"]
+
+
+def test_an_id_that_a_module_registers_when_it_is_imported():
+    problem = Problem("gymnasium:CartPole-v1")
+    assert problem.slot_length() == 500
+    assert problem.make_batch(2, None).single_observation_space.shape == (4,)
+    assert pickle.loads(pickle.dumps(problem)) == problem
+
+
+class NativeCountdown(TempControlVectorEnv):
+    """Stands for a user's batch."""
+
+    metadata = {"autoreset_mode": AutoresetMode.DISABLED, "keyed_rows": True}
+
+
+class SelfResetting(NativeCountdown):
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "keyed_rows": True}
+
+
+class Unkeyed(NativeCountdown):
+    metadata = {"autoreset_mode": AutoresetMode.DISABLED}
+
+
+class Square(NativeCountdown):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.single_observation_space = spaces.Box(-1, 1, (2, 2))
+
+
+@pytest.mark.parametrize(
+    ("native", "used"), [(NativeCountdown, True), (SelfResetting, False), (Unkeyed, False), (Square, False)]
+)
+def test_a_batch_that_does_not_suit_a_rollout_is_left_aside(native, used):
+    gymnasium.register("Batched-v0", TempControlEnv, vector_entry_point=native, kwargs={"level": "high"})
+    try:
+        for level, size in (((), 12), (("level=low",), 2)):  # a user's keyword goes before a registered one
+            batch = Problem("Batched-v0", env_kwargs=(*level, "load_rounds=0")).make_batch(2, None)
+            assert isinstance(batch, native) == used
+            assert batch.reset(seed=[1, 2])[0].shape == (2, size)
+    finally:
+        del gymnasium.registry["Batched-v0"]

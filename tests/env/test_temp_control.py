@@ -119,6 +119,46 @@ def test_levels_of_complexity_and_keywords_that_override_them(level, size, impul
         TempControlVectorEnv(1, level="hard")
 
 
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"plant": "steel"}, "plant 'steel' is none of published, controllable"),
+        ({"history": "off"}, "history 'off': must be true or false"),
+        ({"high_precision": 1}, "high_precision 1: must be true or false"),
+        ({"actions": "no"}, "actions 'no': must be true or false"),
+        ({"disturbance": float("nan")}, "disturbance nan: must be finite"),
+        ({"load_rounds": -1}, "load_rounds -1: must be a whole number from 0 to"),
+        ({"load_size": True}, "load_size True: must be a whole number"),
+        ({"max_episode_steps": 501}, "max_episode_steps 501: must be a whole number from 1 to 500"),
+    ],
+)
+def test_a_keyword_that_cannot_be_is_named(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        TempControlVectorEnv(1, **kwargs)
+
+
+@pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
+@pytest.mark.parametrize("version", [0, 1])
+def test_gymnasium_makes_the_native_batch(version):
+    env = gymnasium.make_vec(f"TempControl-v{version}", num_envs=3, **QUIET)
+    assert isinstance(env.unwrapped, TempControlVectorEnv)
+    short = gymnasium.make_vec(f"TempControl-v{version}", num_envs=2, max_episode_steps=4, **QUIET)
+    short.reset(seed=0)
+    for t in range(4):
+        *_, truncations, _ = short.step(np.zeros((2, 1)))
+        assert (truncations == (t == 3)).all()
+
+
+def test_one_seed_says_how_all_later_resets_go():
+    first, second = (TempControlVectorEnv(3, **QUIET) for _ in range(2))
+    a, b = first.reset(seed=5)[0], second.reset(seed=np.int64(5))[0]
+    assert a.tobytes() == b.tobytes()
+    assert a.tobytes() == TempControlVectorEnv(3, **QUIET).reset(seed=[5, 6, 7])[0].tobytes()
+    c, d = first.reset()[0], second.reset()[0]
+    assert c.tobytes() == d.tobytes()
+    assert (c[:, 0] != a[:, 0]).all()
+
+
 def test_the_load_changes_nothing_and_impulses_come_as_told():
     plain, loaded = TempControlVectorEnv(1, **QUIET), TempControlVectorEnv(1, load_size=20, load_rounds=2)
     for env in (plain, loaded):

@@ -134,6 +134,14 @@ def test_values_that_are_not_finite_name_the_slot(name):
         check_finite(facts, True)
 
 
+def test_a_start_that_is_not_finite_names_the_slot():
+    learner, collector = learner_and_collector(reward="improvement")
+    facts = collect(learner, collector)
+    facts.obs[3, 0, 1] = np.inf
+    with pytest.raises(FloatingPointError, match="slot 3 of step 0: the environment's obs are not finite"):
+        check_finite(facts, True)
+
+
 def test_the_law_does_not_change_between_learner_and_driver():
     learner, _ = learner_and_collector()
     from actors import Snapshot

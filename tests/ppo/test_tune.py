@@ -79,8 +79,17 @@ def test_the_command_says_what_differs_from_the_defaults():
 
 def test_another_study_is_not_mixed_in(tmp_path):
     tune(Search(SMALL, 1, tmp_path, ()), 1, jobs=1, quiet=True)
-    with pytest.raises(UsageError, match="holds a study with other settings"):
+    with pytest.raises(UsageError, match=r"holds a study with other settings .--training-steps 20, not 30.;"):
         tune(Search(dataclasses.replace(SMALL, training_steps=30), 1, tmp_path, ()), 2, jobs=1, quiet=True)
+    with pytest.raises(UsageError, match=r"other settings .searched \["):
+        tune(Search(SMALL, 1, tmp_path, ("agreement",)), 2, jobs=1, quiet=True)
+
+
+def test_a_study_goes_on_wherever_and_however_its_trials_run(tmp_path):
+    tune(Search(SMALL, 1, tmp_path, ("env", "quiet")), 1, jobs=1, quiet=True)
+    elsewhere = dataclasses.replace(SMALL, drivers="auto", driver_timeout=9.0)
+    tune(Search(elsewhere, 1, tmp_path, ("env", "trials")), 2, jobs=1, quiet=True)
+    assert len(finished(Search(SMALL, 1, tmp_path, ()), "COMPLETE", "PRUNED")) == 2
 
 
 def test_what_does_nothing_is_not_searched(tmp_path):

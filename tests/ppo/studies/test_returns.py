@@ -3,13 +3,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from env.controllers import Constant
+from env.controllers import PID, Constant
 from ppo import Config
-from ppo.held_out import held_out_returns
+from ppo.held_out import held_out_returns, without_load
+from ppo.peers import Peer
 from ppo.studies import race
 from ppo.studies.cells import run_cells
 from ppo.studies.race import RaceCell
-from ppo.studies.returns import ReturnsCell, returns_of, without_load
+from ppo.studies.returns import ChanceCell, ReturnsCell, returns_of
 
 FURNACE = Config(
     env="TempControl-v1", env_kwargs=("load_rounds=0",), training_steps=3, episodes=2, time_steps=50, drivers=0
@@ -20,7 +21,7 @@ def test_a_row_has_the_returns_of_the_policy_that_was_trained(tmp_path):
     config = Config(env="CartPole-v1", training_steps=2, episodes=2, time_steps=60, eval_every=1, drivers=0)
     cells = [ReturnsCell("group", "pole", "plain", dataclasses.replace(config, seed=seed)) for seed in (1, 2)]
     first, second = run_cells(tmp_path, cells)["group"]
-    assert first["cell"] == "group/pole/plain/2/1"
+    assert first["cell"].startswith("group/pole/plain/1/")
     assert int(first["env steps"]) == 240
     assert len(first["curve"].split()) == 2
     assert len(returns_of(first)) == 100
@@ -38,17 +39,40 @@ def test_a_policy_is_measured_without_the_load():
     assert without_load(other) is other
 
 
-def test_a_race_ends_with_the_last_training_step_or_once_the_mark_is_passed(monkeypatch):
-    row = dict(zip(race.COLUMNS, RaceCell("race", "v1", "plain", FURNACE).run(), strict=True))
+def test_a_race_ends_with_the_last_training_step_or_once_the_mark_is_passed():
+    def raced(*rivals):
+        return dict(zip(race.COLUMNS, RaceCell("race", "v1", "plain", FURNACE, None, rivals).run(), strict=True))
+
+    row = raced(PID(0.083, 40.0))
     assert (row["passed"], row["env steps"]) == (False, 300)
     assert float(row["return"]) < float(row["PID"])
     assert float(row["PID"]) == pytest.approx(-2800, abs=150)
-    monkeypatch.setattr(race, "PIDS", {"coldest": Constant(-1.0)})
-    row = dict(zip(race.COLUMNS, RaceCell("race", "v1", "plain", FURNACE).run(), strict=True))
+    row = raced(Constant(-1.0))
     assert (row["passed"], row["env steps"]) == (True, 100)
     coldest = held_out_returns(FURNACE.problem(), Constant(-1.0), race.EPISODES).mean()
     assert float(row["PID"]) == pytest.approx(coldest, abs=0.1)
     assert float(row["return"]) > coldest
+
+
+def test_other_settings_are_another_run():
+    keys = {
+        cell.key
+        for cell in (
+            ReturnsCell("group", "v1", "plain", FURNACE),
+            ReturnsCell("group", "v1", "plain", dataclasses.replace(FURNACE, gamma=0.9)),
+            ReturnsCell("group", "v1", "plain", FURNACE, Peer()),
+            ReturnsCell("group", "v1", "plain", FURNACE, Peer(settings={"gamma": 0.9})),
+            RaceCell("group", "v1", "plain", FURNACE, None, (PID(0.1),)),
+        )
+    }
+    assert len(keys) == 5
+    assert ReturnsCell("group", "v1", "plain", dataclasses.replace(FURNACE)).key in keys
+
+
+def test_chance_is_a_row_like_any_other(tmp_path):
+    config = Config(env="CartPole-v1", drivers=0)
+    (row,) = run_cells(tmp_path, [ChanceCell("group", "pole", "chance", config)])["group"]
+    assert returns_of(row).mean() == pytest.approx(22, abs=5)  # as is known of it
 
 
 def test_other_seeds_are_other_episodes():
