@@ -1,6 +1,7 @@
 """Gymnasium's tasks: return over 100 held-out episodes, from the task's own starts, after a fixed number of time steps.
 
-Seeds from 401 on; the few settings that are not defaults were chosen with other seeds.
+Seeds from 401 on; the few settings that are not defaults were chosen with other seeds. Chance acts at random; the
+threshold is the return at which Gymnasium holds a task to be solved.
 """
 
 import dataclasses
@@ -8,15 +9,16 @@ import math
 import pathlib
 from dataclasses import dataclass
 
+import gymnasium
 import numpy as np
 
 from ppo.config import Config, flag
 from ppo.peers import Peer
 from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
-from ppo.studies.returns import ReturnsCell, returns_of, rows_of
+from ppo.studies.returns import ChanceCell, ReturnsCell, returns_of, rows_of
 from ppo.tables import Cells, machine, markdown
 
-PEER = "Stable-Baselines3"
+PEER, CHANCE = "Stable-Baselines3", "chance"
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,14 @@ def control(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> Non
     draw(out / "control.png", rows)
 
 
-def cells(task: Task, seeds: int, quick: bool) -> list[ReturnsCell]:
-    """The runs of a task: this program's, then Stable-Baselines3's."""
+def cells(task: Task, seeds: int, quick: bool) -> list[ReturnsCell | ChanceCell]:
+    """The runs of a task: this program's, then Stable-Baselines3's; and random actions."""
     steps = 2 if quick else task.config.training_steps or 0
     config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
     configs = [dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.most))]
     ours = [ReturnsCell("control", config.env, "tuninglaw", seeded) for seeded in configs]
-    if task.peer is None:
-        return ours
-    return ours + [ReturnsCell("control", config.env, PEER, seeded, task.peer) for seeded in configs]
+    theirs = [ReturnsCell("control", config.env, PEER, seeded, task.peer) for seeded in configs if task.peer]
+    return [*ours, *theirs, ChanceCell("control", config.env, CHANCE, Config(env=config.env))]
 
 
 def table(tasks: list[Task], rows: list[Cells]) -> str:
@@ -90,15 +91,17 @@ def table(tasks: list[Task], rows: list[Cells]) -> str:
         reached = sum(mean >= aim for mean in ours)
         here = rows_of(rows, task.config.env, "tuninglaw")
         seconds = float(np.median([float(row["seconds"]) for row in here]))
+        threshold = gymnasium.spec(task.config.env).reward_threshold
         lines.append(
             [
                 *(task.config.env, f"{int(here[0]['env steps']):,}", settings(task.config)),
+                *(f"{_means(rows, task.config.env, CHANCE)[0]:.1f}", "-" if threshold is None else f"{threshold:g}"),
                 *(f"{np.median(ours):.1f}", f"{min(ours):.1f}", f"{aim:.1f}{' (theirs)' if theirs else ''}"),
                 *(f"{reached} of {len(ours)}", f"{task.share:.0%}", f"{seconds:.0f}"),
             ]
         )
-    header = ["task", "time steps", "not default", "median over seeds", "worst seed", "aim", "seeds that reach it"]
-    return markdown([*header, "should", "s"], lines)
+    header = ["task", "time steps", "not default", "chance", "threshold", "median over seeds", "worst seed", "aim"]
+    return markdown([*header, "seeds that reach it", "should", "s"], lines)
 
 
 def settings(config: Config) -> str:

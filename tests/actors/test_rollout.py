@@ -164,7 +164,6 @@ def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
 
 
 def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
-
     from actors.rollout import ActionMap
 
     low, width = np.random.default_rng(0).normal(size=(2, 4000))

@@ -86,4 +86,6 @@ def test_the_table_of_tasks_counts_seeds():
     rows = [
         row("CartPole-v1", "tuninglaw", values, **{"env steps": "100", "seconds": "3"}) for values in ([4, 6], [4, 5])
     ]
-    assert "| CartPole-v1 | 100 | - | 4.8 | 4.5 | 5.0 | 1 of 2 | 100% | 3 |" in control.table([task], rows)
+    rows.append(row("CartPole-v1", "chance", [1, 2]))
+    text = control.table([task], rows)
+    assert "| CartPole-v1 | 100 | - | 1.5 | 475 | 4.8 | 4.5 | 5.0 | 1 of 2 | 100% | 3 |" in text
