@@ -8,7 +8,7 @@ search for each version, with other seeds, v1's on the medium level. Groups of r
 
     returns    each model, level of complexity and seed, without the load, which changes no result
     times      the same with the load, which is the same at all levels: one run at a time
-    longer     150,000 time steps, with settings chosen by hand on the medium level with other seeds
+    longer     150,000 and 900,000 time steps, with settings chosen by hand with other seeds
     race       time until the mean return of 20 episodes passes that of the best PID, with the load
 
 Every process has one thread for BLAS and torch, on either side. PID and PD with bias are tuned by differential
@@ -36,7 +36,11 @@ TIMED = ("v0", "v1 medium")  # and searched on
 TRIALS, SEARCH_SEEDS = 50, 3
 FEW = 3  # seeds where one run at a time is measured
 DRIVERS = 2  # one a core of the machine that the reference results are of
-LONGER = {"training_steps": 75, "episodes": 20, "norm_obs": False, "gamma": 0.9, "learning_rate": 1e-3}
+CHOSEN = {"norm_obs": False, "gamma": 0.9, "learning_rate": 1e-3}
+LONGER: dict[str, dict[str, Any]] = {
+    "150k": {"training_steps": 75, "episodes": 20} | CHOSEN,
+    "900k": {"training_steps": 225, "episodes": 40, "num_minibatches": 32} | CHOSEN,
+}
 PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
 
 
@@ -85,7 +89,8 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tupl
         ]
     if group == "longer":
         return [
-            ReturnsCell(group, name, "longer", *of(name, seed, "longer", **LONGER))
+            ReturnsCell(group, name, budget, *of(name, seed, budget, **settings))
+            for budget, settings in LONGER.items()
             for name in list(LEVELS)[1:]
             for seed in few
         ]
