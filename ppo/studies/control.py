@@ -40,7 +40,7 @@ class Task:
     peer: Peer | None = None
 
 
-SAME_SETTINGS = Peer(
+BASELINES = Peer(  # with the discount, lambda and initial std of this program's run
     normalise={"gamma": 0.98},
     settings={"gamma": 0.98, "gae_lambda": 0.92, "policy_kwargs": {"log_std_init": math.log(0.3)}},
 )
@@ -49,11 +49,20 @@ TASKS = [
     Task(Config(env="Pendulum-v1", training_steps=75, gamma=0.95, learning_rate=1e-3), -180.0, 0.5),
     Task(Config(env="MountainCarContinuous-v0", training_steps=150, sampler="lhs", time_steps=200), 90.0, 0.8),
     Task(
-        Config(env="HalfCheetah-v5", training_steps=500, gamma=0.98, gae_lambda=0.92, init_std=0.3),
+        Config(
+            env="HalfCheetah-v5",
+            training_steps=500,
+            time_steps=200,
+            learning_rate=6e-4,
+            num_minibatches=16,
+            gamma=0.98,
+            gae_lambda=0.92,
+            init_std=0.3,
+        ),
         aim=None,
         share=0.5,
         most=3,
-        peer=SAME_SETTINGS,
+        peer=BASELINES,
     ),
 ]
 GROUPS = tuple(task.config.env for task in TASKS)

@@ -47,8 +47,11 @@ class ControlCell:
     @property
     def settings(self) -> list[Any]:
         """All that decides the row, names and seed aside."""
-        changed = [field.name for field in self.config.changed() if field.name != "seed"]
-        return [[(name, getattr(self.config, name)) for name in changed], self.peer]
+        if self.peer is not None:
+            return [self.config.env, self.config.env_kwargs, self.env_steps, self.peer]
+        return [
+            (field.name, getattr(self.config, field.name)) for field in self.config.changed() if field.name != "seed"
+        ]
 
     @property
     def key(self) -> str:
