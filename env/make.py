@@ -78,14 +78,17 @@ class Problem:
         """With what another process needs to register the id, since it does not run the program that did."""
         target = resolve(self.env)
         spec = None
-        if isinstance(target, str):
+        if isinstance(target, str) and ":" not in self.env:
             made_by = gymnasium.spec(target).entry_point
             if not isinstance(made_by, str) or made_by.startswith("__main__:"):
                 raise UsageError(
                     f"--env {self.env}: driver processes cannot make it, since its entry point is {made_by}; register "
                     f"it as 'package.module:Class', or use --drivers 0 or --backend thread"
                 )
-            spec = gymnasium.spec(target).to_json()
+            try:
+                spec = gymnasium.spec(target).to_json()
+            except ValueError as error:  # of a vector entry point or a wrapper that is no text
+                raise UsageError(f"--env {self.env}: driver processes cannot make it: {error}") from None
         return dataclasses.asdict(self) | {"spec": spec}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -141,7 +144,8 @@ class Problem:
         """The environment's own batched form, where that is one for a rollout.
 
         It declares in its metadata that ``reset`` takes a seed for each row, all that a row's randomness depends on
-        (``keyed_rows``), and that rows never reset by themselves; and it observes a flat Box.
+        (``keyed_rows``), and that rows never reset by themselves; it takes the time limit that is registered, as
+        ``gymnasium.make_vec`` gives it; and it observes a flat Box.
         """
         target = resolve(self.env)
         entry = gymnasium.spec(target).vector_entry_point if isinstance(target, str) else None
@@ -156,6 +160,8 @@ class Problem:
             return None
         spec = gymnasium.spec(str(target))
         limit = {} if spec.max_episode_steps is None else {"max_episode_steps": spec.max_episode_steps}
+        if limit and "max_episode_steps" not in inspect.signature(made).parameters:
+            return None  # it would not know when an episode is over
         registered = {name: value for name, value in (spec.kwargs | limit).items() if name not in self.keywords}
         batch = self._made(cast(Any, made), registered | {"num_envs": num_envs})
         if _flat(batch.single_observation_space):

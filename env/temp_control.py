@@ -65,10 +65,11 @@ class TempControlVectorEnv(VectorEnv):
     Action: heating or cooling, ``[-1, 1]``. Observation: error e = set-point - temperature and its change since the
     last time step, then what ``history`` and ``actions`` add. Reward: -|e| - 0.05 (change of the action)^2, + 1 where
     |e| < 1, and with a history, or with the controllable plant always, - 0.01 times the standard deviation of the last
-    5 errors. Truncated after 500 steps.
+    5 errors. Truncated after ``max_episode_steps``.
 
-    Each row draws start, noise and impulses from a generator of its own, made from its own seed, all at its reset, for
-    which a list of seeds holds; one seed for all also says how resets without one go on.
+    Each row draws start, noise and impulses from a generator of its own, made from its own seed, all at its reset. A
+    list holds the rows' seeds for that reset; a single number is where they count up from, and decides all later resets
+    that are given none.
     Never resets by itself (``AutoresetMode.DISABLED``); ``options["reset_mask"]`` says which rows to reset, and
     ``options["starts"]`` at which temperatures.
 
@@ -85,7 +86,7 @@ class TempControlVectorEnv(VectorEnv):
         disturbance: size of an impulse, degrees C; 0 for none.
         load_size, load_rounds: in each time step of each row, so many rounds of products and singular value
             decompositions of a matrix of this size keep the processor busy, as published; 0 for none.
-        max_episode_steps: time steps until truncation.
+        max_episode_steps: time steps until truncation, at most 500.
 
     Raises:
         ValueError: a keyword has a value that it cannot have.

@@ -32,7 +32,8 @@ class Config:
     """
 
     env: str = "rosenbrock"
-    """ackley, shifted-ackley, rosenbrock, sphere, a Gymnasium id, or package.module:Class."""
+    """ackley, shifted-ackley, rosenbrock, sphere, a Gymnasium id (package.module:Id-v0 where a module registers it), or
+    package.module:Class."""
     dims: int | None = None
     """Coordinates of a built-in objective, knobs and conditions together (2)."""
     knobs: int | None = None
@@ -238,6 +239,17 @@ class Config:
     def changed(self) -> list[dataclasses.Field]:
         """The fields whose values are not their defaults."""
         return [field for field in dataclasses.fields(Config) if getattr(self, field.name) != field.default]
+
+    def flags(self) -> list[str]:
+        """The words of a command line that says what is not a default."""
+        words = []
+        for field in self.changed():
+            value = getattr(self, field.name)
+            if isinstance(field.default, bool):
+                words.append(flag(field.name if value else f"no_{field.name}"))
+            else:
+                words += [flag(field.name), *map(str, value if isinstance(value, tuple) else [value])]
+        return words
 
     def to_json(self) -> str:
         """The text of ``config.json``."""

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from actors.handles import one_thread_each
 from env.errors import UsageError
+from ppo.config import TUNING_DEFAULTS
 
 
 class LeanAckley(gymnasium.Env):
@@ -92,7 +93,8 @@ class LeanTempControl(gymnasium.Env):
 
 TRAINING_STEP = 128  # time steps
 LEARNING_RATE = 3e-4  # its default
-LEARNING_STEPS = 5000  # training steps of a learning curve
+LEARNING_STEPS: int = TUNING_DEFAULTS["training_steps"]  # of a learning curve, as many as this program's
+LABEL = "Stable-Baselines3"
 
 
 def library() -> Any:
@@ -110,7 +112,7 @@ def vec_env(make: Callable[[], gymnasium.Env], environments: int, processes: boo
     if not processes:
         return kinds.DummyVecEnv(makers)
     with one_thread_each():
-        return kinds.SubprocVecEnv(makers, "forkserver")
+        return kinds.SubprocVecEnv(makers)
 
 
 @dataclass(frozen=True)
@@ -191,9 +193,9 @@ def ackley_baselines(processes: int = 0, learning: bool = False, seed: int = 0) 
     """On 2-D Ackley: 10 epochs of a full batch of 128 time steps, the bench's training step.
 
     Args:
-        processes: environments in worker processes, as many of the 64 in each; 0 for none.
+        processes: worker processes with one environment each; 0 for 64 environments in this process.
         learning: with the settings for learning curves: rewards normalised and the learning rate annealed, over as many
-            training steps as this program's default.
+            training steps as this program takes by default.
         seed: of its randomness.
     """
     environments = processes or 64

@@ -180,14 +180,7 @@ def score(search: Search, config: Config, trial: Any) -> float:
 
 def command(config: Config) -> str:
     """The command that trains with this configuration."""
-    words = ["python", "-m", "ppo.train"]
-    for field in config.changed():
-        value = getattr(config, field.name)
-        if isinstance(field.default, bool):
-            words.append(flag(field.name if value else f"no_{field.name}"))
-        else:
-            words += [flag(field.name), *map(str, value if isinstance(value, tuple) else [value])]
-    return shlex.join(words)
+    return shlex.join(["python", "-m", "ppo.train", *config.flags()])
 
 
 def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
@@ -220,6 +213,13 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
     return study.best_trial
 
 
+def check_packages() -> None:
+    """Raises UsageError where the extra is missing."""
+    for package in ("optuna", "plotly"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(f"{package} is not installed; pip install 'tuninglaw[tune]'")
+
+
 def draw(study: Any, out: pathlib.Path) -> None:
     """Writes a page for each of Optuna's plots that the study has enough trials for."""
     import optuna.visualization
@@ -233,9 +233,7 @@ def draw(study: Any, out: pathlib.Path) -> None:
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, "python -m ppo.tune", argv)
-    for package in ("optuna", "plotly"):
-        if importlib.util.find_spec(package) is None:
-            raise UsageError(f"ppo.tune: {package} is not installed; pip install 'tuninglaw[tune]'")
+    check_packages()
     for name, least in (("trials", 1), ("seeds", 1), ("jobs", 0)):
         if getattr(arguments, name) < least:
             raise UsageError(f"--{name} {getattr(arguments, name)}: must be at least {least}")

@@ -10,6 +10,8 @@ import numpy as np
 
 from env.controllers import PID, Constant
 from env.make import Problem
+from env.temp_control import AMBIENT, LINEAR_LOSS, PLANTS, QUADRATIC_LOSS, SETPOINT
+from env.temp_control import LEVELS as LEVELS_OF_PLANT
 from ppo.held_out import Actor, held_out_returns
 from ppo.studies.furnace import LEVELS, problem
 
@@ -20,8 +22,14 @@ BY_RULE = {
     "PID (Ziegler-Nichols)": PID(0.20, 10.0, 2.5),
 }
 TUNED_PID, TUNED_PD = "PID (tuned)", "PD with bias (tuned)"
-LOSS = {"v1 low": 0.02 * 75, "v1 medium": 0.02 * 75 + 0.001 * 75**2, "v1 high": 0.02 * 75 + 0.001 * 75**2}
-POWER = 12.0
+ABOVE = SETPOINT - AMBIENT
+BIAS = {
+    name: (LINEAR_LOSS * ABOVE + LEVELS_OF_PLANT[level]["high_precision"] * QUADRATIC_LOSS * ABOVE**2)
+    / PLANTS["controllable"].heating
+    for name, level in LEVELS.items()
+    if name != "v0"
+}
+"""The action that holds the set-point of each process that can be held at it."""
 TUNING_SEED = 1  # of the episodes on which they are tuned; those reported have another
 SEARCHED = {
     TUNED_PID: ((0.02, 0.4), (math.log(5), math.log(500)), (0.0, 6.0)),
@@ -32,9 +40,9 @@ SEARCHED = {
 
 def controllers(name: str, tuned: dict[str, dict[str, PID]]) -> dict[str, Actor]:
     """All of them on a process of the study, by label."""
-    if name not in LOSS:
+    if name not in BIAS:
         return CONSTANTS | BY_RULE
-    return CONSTANTS | BY_RULE | {"P with bias": PID(0.083, bias=LOSS[name] / POWER)} | tuned[name]
+    return CONSTANTS | BY_RULE | {"P with bias": PID(0.083, bias=BIAS[name])} | tuned[name]
 
 
 def tuned_controllers(path: pathlib.Path, quick: bool) -> dict[str, dict[str, PID]]:
@@ -44,8 +52,7 @@ def tuned_controllers(path: pathlib.Path, quick: bool) -> dict[str, dict[str, PI
         return {name: {label: PID(**gains) for label, gains in some.items()} for name, some in saved.items()}
     found = {
         name: {label: tune(problem(name, load=False).problem(), name, label, quick) for label in SEARCHED}
-        for name in LEVELS
-        if name in LOSS
+        for name in BIAS
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     text = {name: {label: dataclasses.asdict(pid) for label, pid in some.items()} for name, some in found.items()}
@@ -61,7 +68,7 @@ def tune(plant: Problem, name: str, label: str, quick: bool) -> PID:
         gain, other, derivative = map(float, gains)
         if label == TUNED_PID:
             return PID(gain, math.exp(other), derivative)
-        return PID(gain, derivative_time=derivative, bias=other * LOSS[name] / POWER)
+        return PID(gain, derivative_time=derivative, bias=other * BIAS[name])
 
     def cost(gains: np.ndarray) -> float:
         return -float(held_out_returns(plant, controller(gains), seed=TUNING_SEED).mean())

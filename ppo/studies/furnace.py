@@ -3,9 +3,10 @@
 import dataclasses
 
 from ppo.config import Config
+from ppo.peers import LABEL
 
 LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
-MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", "Stable-Baselines3")
+MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", LABEL)
 BASE: dict[str, Config] = {
     "v0": Config(env="TempControl-v0", training_steps=20, episodes=2),
     # Its start can be set, so that it is seen near its set-point from the first training step on.

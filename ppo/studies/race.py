@@ -1,7 +1,6 @@
 """Who is first to control a slow process as well as the best PID does, by the clock, evaluations left out."""
 
 import contextlib
-import importlib
 import pathlib
 import tempfile
 import time
@@ -14,9 +13,9 @@ import numpy as np
 from actors.policy import Policy
 from env.controllers import PID
 from ppo.held_out import Actor, Trained, held_out_returns
-from ppo.peers import Baselines, library
+from ppo.peers import Baselines
 from ppo.run_dir import RunDir
-from ppo.studies.returns import ControlCell
+from ppo.studies.returns import ControlCell, import_first
 
 COLUMNS = ("cell", "group", "problem", "variant", "seed", "seconds", "env steps", "passed", "return", "PID")
 EPISODES = 20
@@ -41,10 +40,7 @@ class RaceCell(ControlCell):
         """Its row."""
         problem = self.config.problem()
         mark = max(float(held_out_returns(problem, rival, EPISODES).mean()) for rival in self.rivals)
-        if self.peer is None:  # imported before the clock starts, on either side
-            importlib.import_module("ppo.run")
-        else:
-            library()
+        import_first(self.peer)
         seconds, taken, reached, started = 0.0, 0, -np.inf, time.perf_counter()
         with (
             tempfile.TemporaryDirectory() as directory,

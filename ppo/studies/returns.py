@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import importlib
 import json
 import pathlib
 import tempfile
@@ -81,6 +82,7 @@ class ReturnsCell(ControlCell):
     def run(self) -> list[Any]:
         """Trains, in this process, measures, and returns a row. Seconds are those of the training, the start of driver
         or worker processes included and evaluations left out."""
+        import_first(self.peer)
         with tempfile.TemporaryDirectory() as directory:
             outcome = _train(self.config, pathlib.Path(directory, "run")) if self.peer is None else _train_peer(self)
         actor, steps, seconds, resources, digest, curve = outcome
@@ -104,6 +106,22 @@ class ChanceCell(ControlCell):
 Outcome = tuple[Actor, int, float, dict[str, Any], str, list[float]]
 
 
+def check_extras(cells: Sequence[ControlCell]) -> None:
+    """Raises UsageError where an extra is missing that one of these runs needs, before any begins."""
+    for cell in cells:
+        cell.config.problem().action_space()
+        if cell.peer is not None:
+            library()
+
+
+def import_first(peer: Peer | None) -> None:
+    """Imports what a training needs, torch with it, so that no clock counts that."""
+    if peer is None:
+        importlib.import_module("ppo.run")
+    else:
+        library()
+
+
 def _train(config: Config, run_dir: pathlib.Path) -> Outcome:
     from ppo.train import train
 
@@ -119,7 +137,6 @@ def _train(config: Config, run_dir: pathlib.Path) -> Outcome:
 def _train_peer(cell: ReturnsCell) -> Outcome:
     assert cell.peer is not None
     steps = cell.env_steps
-    library()  # imported before the clock starts, as torch is on the other side
     usage, started = Usage(), time.perf_counter()
     with contextlib.closing(Baselines(cell.config.problem().make_single, cell.peer, cell.config.seed)) as actor:
         actor.train(steps, usage.sample_if_due)

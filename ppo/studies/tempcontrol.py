@@ -23,12 +23,12 @@ from typing import Any
 from actors.auto import cores
 from env.controllers import PID
 from ppo.config import Config
-from ppo.peers import Peer
+from ppo.peers import LABEL, Peer
 from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
 from ppo.studies.controllers import BY_RULE, TUNED_PID, controllers, tuned_controllers
 from ppo.studies.furnace import BASE, LEVELS, MODELS, problem
 from ppo.studies.race import RaceCell
-from ppo.studies.returns import ReturnsCell
+from ppo.studies.returns import ReturnsCell, check_extras
 from ppo.studies.tempcontrol_report import write_report
 
 GROUPS = ("returns", "times", "longer", "race")
@@ -41,19 +41,20 @@ LONGER: dict[str, dict[str, Any]] = {
     "150k": {"training_steps": 75, "episodes": 20} | CHOSEN,
     "900k": {"training_steps": 225, "episodes": 40, "num_minibatches": 32} | CHOSEN,
 }
-PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
+FURNACE_PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
 
 
 def tempcontrol(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
     """Runs what is missing of one group or of all, and writes tables and figures into ``out``."""
-    tuned = tuned_controllers(out / "controllers.json", quick)
-    needed = [version for version in BASE if only != "longer" or search_file(out, version).is_file()]
+    needed = [version for version in BASE if only != "longer" or search_file(out, version, quick).is_file()]
     searches = {version: searched(out, version, quick) for version in needed}
+    tuned = tuned_controllers(out / f"{'quick-' if quick else ''}controllers.json", quick)
     found = {version: searches[version]["settings"] if version in searches else {} for version in BASE}
     rivals = (*BY_RULE.values(), tuned["v1 medium"][TUNED_PID])
     groups = {group: cells(group, seeds, found, rivals, quick) for group in GROUPS}
     for group in GROUPS:
         if only in (None, group):
+            check_extras(missing_cells(out, groups[group]))
             run_cells(out, groups[group], 1 if group in ("times", "race") else None)
     complete = {g: run_cells(out, some)[g] for g, some in groups.items() if not missing_cells(out, some)}
     shown = {name: controllers(name, tuned) for name in LEVELS}
@@ -78,10 +79,10 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tupl
         config = dataclasses.replace(problem(name, load), seed=seed, drivers=drivers, **settings, **changes)
         if quick:
             config = dataclasses.replace(config, training_steps=2)
-        return config, PEER if model == "Stable-Baselines3" else None
+        return config, FURNACE_PEER if model == LABEL else None
 
     if group == "race":
-        steps = {"Parallel + Optuna": 40, "Stable-Baselines3": 60}
+        steps = {"Parallel + Optuna": 40, LABEL: 60}
         return [
             RaceCell(group, "v1 medium", model, *of("v1 medium", seed, model, training_steps=steps[model]), rivals)
             for seed in few[:FEW]
@@ -102,19 +103,20 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tupl
     ]
 
 
-def search_file(out: pathlib.Path, version: str) -> pathlib.Path:
+def search_file(out: pathlib.Path, version: str, quick: bool) -> pathlib.Path:
     """What a search found."""
-    return out / f"search-{version}.json"
+    return out / f"{'quick-' if quick else ''}search-{version}.json"
 
 
 def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     """Settings that a search with Optuna found, which is run unless its result is in ``out``."""
-    path = search_file(out, version)
+    path = search_file(out, version, quick)
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
-    from optuna.trial import TrialState
+    from ppo.tune import Search, check_packages, tune
 
-    from ppo.tune import Search, tune
+    check_packages()
+    from optuna.trial import TrialState
 
     # Without the load, which changes no result; with evaluations often enough to prune by.
     name = next(name for name in TIMED if name.startswith(version))

@@ -40,7 +40,7 @@ def write_report(
         name: {label: held_out_returns(problem(name, load=False).problem(), actor) for label, actor in some.items()}
         for name, some in simple.items()
     }
-    parts = [title, search_table(searches), tuned_table(simple)]
+    parts = [title, search_table(searches), gains_table(simple)]
     if "returns" in rows:
         parts += [returns_table(rows["returns"], controllers), article_table(rows["returns"])]
     if "times" in rows:
@@ -56,7 +56,7 @@ def write_report(
         draw(out / "tempcontrol.png", rows["returns"], controllers)
 
 
-def tuned_table(simple: dict[str, dict[str, Actor]]) -> str:
+def gains_table(simple: dict[str, dict[str, Actor]]) -> str:
     """Gains of the PID controllers."""
     pids = [(name, label, p) for name, some in simple.items() for label, p in some.items() if isinstance(p, PID)]
     lines = [
@@ -146,7 +146,8 @@ def gain_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]])
             mean, half = interval(np.array([gain for gain, _ in each]))
             better = sum(gain - width > 0 for gain, width in each)
             gains = ", ".join(f"{gain:+.1f}" for gain, _ in each)
-            lines.append([budget, name, label, f"{mean:+.1f} ± {half:.1f}", gains, f"{better} of {len(each)}"])
+            shown = f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else "")
+            lines.append([budget, name, label, shown, gains, f"{better} of {len(each)}"])
     header = [
         "time steps",
         "process",
@@ -159,10 +160,12 @@ def gain_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]])
 
 
 def interval(differences: np.ndarray) -> tuple[float, float]:
-    """(Mean, half of its 95 % interval) by Student's t."""
+    """(Mean, half of its 95 % interval) by Student's t; infinite where there is but one."""
     from scipy import stats
 
     n = len(differences)
+    if n == 1:
+        return float(differences[0]), math.inf
     return float(differences.mean()), float(stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / math.sqrt(n))
 
 

@@ -1,4 +1,6 @@
 import pickle
+import subprocess
+import sys
 
 import gymnasium
 import numpy as np
@@ -123,42 +125,63 @@ def test_an_id_that_no_other_process_can_make_is_refused(entry_point):
         del gymnasium.registry["Mine-v0"]
 
 
-def test_an_id_that_a_module_registers_when_it_is_imported():
-    problem = Problem("gymnasium:CartPole-v1")
-    assert problem.slot_length() == 500
-    assert problem.make_batch(2, None).single_observation_space.shape == (4,)
-    assert pickle.loads(pickle.dumps(problem)) == problem
+FRESH = """
+import pickle, sys
+from env import Problem
+
+problem = Problem("tests.late_ids:OnImport-v0") if len(sys.argv) == 1 else pickle.loads(bytes.fromhex(sys.argv[1]))
+assert problem.slot_length() == 4
+assert problem.make_batch(2, None).single_observation_space.shape == (2,)
+print(pickle.dumps(problem).hex())
+"""
 
 
-class NativeCountdown(TempControlVectorEnv):
+def test_an_id_that_a_module_registers_when_it_is_imported_even_in_another_process():
+    command = [sys.executable, "-W", "error", "-c", FRESH]
+    sent = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    subprocess.run([*command, sent], check=True)
+
+
+class Native(TempControlVectorEnv):
     """Stands for a user's batch."""
 
-    metadata = {"autoreset_mode": AutoresetMode.DISABLED, "keyed_rows": True}
 
-
-class SelfResetting(NativeCountdown):
+class SelfResetting(Native):
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "keyed_rows": True}
 
 
-class Unkeyed(NativeCountdown):
+class Unkeyed(Native):
     metadata = {"autoreset_mode": AutoresetMode.DISABLED}
 
 
-class Square(NativeCountdown):
+class Endless(Native):
+    """Cannot be told when an episode is over."""
+
+    def __init__(self, num_envs, load_rounds, level):
+        super().__init__(num_envs, level=level, load_rounds=load_rounds)
+
+
+class Square(Native):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.single_observation_space = spaces.Box(-1, 1, (2, 2))
 
 
 @pytest.mark.parametrize(
-    ("native", "used"), [(NativeCountdown, True), (SelfResetting, False), (Unkeyed, False), (Square, False)]
+    ("native", "used"),
+    [(Native, True), (Endless, False), (SelfResetting, False), (Unkeyed, False), (Square, False)],
 )
 def test_a_batch_that_does_not_suit_a_rollout_is_left_aside(native, used):
-    gymnasium.register("Batched-v0", TempControlEnv, vector_entry_point=native, kwargs={"level": "high"})
+    entries = {"entry_point": TempControlEnv, "vector_entry_point": native}
+    gymnasium.register("Batched-v0", **entries, kwargs={"level": "high"}, max_episode_steps=3)
     try:
         for level, size in (((), 12), (("level=low",), 2)):  # a user's keyword goes before a registered one
             batch = Problem("Batched-v0", env_kwargs=(*level, "load_rounds=0")).make_batch(2, None)
             assert isinstance(batch, native) == used
             assert batch.reset(seed=[1, 2])[0].shape == (2, size)
+            cut = [batch.step(np.zeros((2, 1)))[3].tolist() for _ in range(3)]
+            assert cut == [[False, False], [False, False], [True, True]]
+        with pytest.raises(UsageError, match="--env Batched-v0: driver processes cannot make it"):
+            pickle.dumps(Problem("Batched-v0"))
     finally:
         del gymnasium.registry["Batched-v0"]

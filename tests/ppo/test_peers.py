@@ -1,14 +1,13 @@
 import contextlib
 import os
+import subprocess
 import sys
 
-import gymnasium
 import numpy as np
 import pytest
 
 from actors.handles import THREAD_LIMITS
 from env import TempControlEnv, UsageError
-from ppo import peers
 from ppo.peers import Baselines, LeanTempControl, Peer
 
 
@@ -28,19 +27,6 @@ def test_the_lean_furnace_is_the_same_process():
     assert truncated
 
 
-class Threads(gymnasium.Env):
-    """Observes how many threads its process was told to use."""
-
-    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
-    action_space = gymnasium.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        return np.array([all(os.environ.get(name) == "1" for name in THREAD_LIMITS)], np.float32), {}
-
-    def step(self, action):
-        return np.zeros(1, np.float32), 0.0, False, True, {}
-
-
 def test_a_missing_package_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(UsageError, match=r"pip install 'tuninglaw\[bench\]'"):
@@ -58,12 +44,34 @@ def test_its_learning_rate_falls_over_the_whole_training_however_that_is_cut():
         assert seen == pytest.approx(rates)
 
 
+THREADS = """
+import os
+import gymnasium, numpy as np
+from actors.handles import THREAD_LIMITS
+from ppo.peers import vec_env
+
+
+class Threads(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return np.array([all(os.environ.get(name) == "1" for name in THREAD_LIMITS)], np.float32), {}
+
+
+if __name__ == "__main__":
+    env = vec_env(Threads, 2, processes=True)
+    print(env.reset().tolist(), any(name in os.environ for name in THREAD_LIMITS))
+    env.close()
+"""
+
+
 @pytest.mark.slow
-def test_its_processes_have_one_thread_each_as_ours():
-    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
-    env = peers.vec_env(Threads, 2, processes=True)
-    try:
-        assert env.reset().tolist() == [[1], [1]]
-    finally:
-        env.close()
-    assert {name: os.environ.get(name) for name in THREAD_LIMITS} == before
+def test_its_processes_have_one_thread_each_as_ours(tmp_path):
+    """In a program of its own: here a fork server runs already, with one thread for whatever it starts."""
+    (tmp_path / "threads.py").write_text(THREADS)
+    free = {name: value for name, value in os.environ.items() if name not in THREAD_LIMITS}
+    command = [sys.executable, str(tmp_path / "threads.py")]
+    environment = free | {"PYTHONPATH": os.getcwd()}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[[1.0], [1.0]] False"

@@ -42,6 +42,7 @@ def test_a_paired_gain_and_its_interval():
     mean, half = report.interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     assert mean == 3
     assert half == pytest.approx(1.963, abs=1e-3)  # 2.776 * sqrt(2.5 / 5)
+    assert report.interval(np.array([4.0])) == (4.0, np.inf)
 
 
 def test_the_gain_table_counts_the_seeds_that_are_surely_better():
@@ -77,7 +78,7 @@ def test_a_race_that_was_not_won_says_so():
 
 def test_settings_that_are_not_defaults_are_named():
     assert control.settings(Config(env="CartPole-v1", training_steps=30)) == "-"
-    assert control.settings(Config(env="Pendulum-v1", gamma=0.95)) == "--gamma 0.95"
+    assert control.settings(Config(env="Pendulum-v1", gamma=0.95, norm_obs=False)) == "--gamma 0.95 --norm-obs False"
 
 
 def test_the_table_of_tasks_counts_seeds():
