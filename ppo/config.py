@@ -244,11 +244,11 @@ class Config:
         """The words of a command line that says what is not a default."""
         words = []
         for field in self.changed():
-            value = getattr(self, field.name)
+            name, value = field.name, getattr(self, field.name)
             if isinstance(field.default, bool):
-                words.append(flag(field.name if value else f"no_{field.name}"))
+                words.append(flag(name if value else f"no_{name}"))
             else:
-                words += [flag(field.name), *map(str, value if isinstance(value, tuple) else [value])]
+                words += [flag(name), *map(str, value if isinstance(value, tuple) else [value])]
         return words
 
     def to_json(self) -> str:
