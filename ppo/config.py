@@ -32,8 +32,7 @@ class Config:
     """
 
     env: str = "rosenbrock"
-    """ackley, shifted-ackley, rosenbrock, sphere, a Gymnasium id (package.module:Id-v0 where a module registers it), or
-    package.module:Class."""
+    """ackley, shifted-ackley, rosenbrock, sphere, a Gymnasium id, package.module:Id-v0, or package.module:Class."""
     dims: int | None = None
     """Coordinates of a built-in objective, knobs and conditions together (2)."""
     knobs: int | None = None
