@@ -95,8 +95,7 @@ class Problem:
         spec = state.pop("spec")
         self.__dict__.update(state)
         if spec is not None:
-            registered = EnvSpec.from_json(spec)
-            gymnasium.registry.setdefault(registered.id, registered)
+            gymnasium.registry.setdefault(self.env, EnvSpec.from_json(spec))
 
     def slot_length(self) -> int:
         """Time steps of a slot: ``time_steps``, or the default of the environment."""
@@ -147,10 +146,13 @@ class Problem:
         (``keyed_rows``), and that rows never reset by themselves; it takes the time limit that is registered, as
         ``gymnasium.make_vec`` gives it; and it observes a flat Box.
         """
-        target = resolve(self.env)
-        entry = gymnasium.spec(target).vector_entry_point if isinstance(target, str) else None
-        if entry is None or set(self.keywords) & set(inspect.signature(gymnasium.make).parameters):
+        target, keywords = resolve(self.env), self.keywords
+        spec = gymnasium.spec(target) if isinstance(target, str) else None
+        if spec is None or spec.vector_entry_point is None:
+            return None
+        if set(keywords) & set(inspect.signature(gymnasium.make).parameters):
             return None  # a keyword such as max_episode_steps is for the wrappers around a single one
+        entry = spec.vector_entry_point
         try:
             made = load_env_creator(entry) if isinstance(entry, str) else entry
         except ImportError:
@@ -158,11 +160,10 @@ class Problem:
         metadata = getattr(made, "metadata", {})
         if not metadata.get("keyed_rows") or metadata.get("autoreset_mode") != AutoresetMode.DISABLED:
             return None
-        spec = gymnasium.spec(str(target))
         limit = {} if spec.max_episode_steps is None else {"max_episode_steps": spec.max_episode_steps}
         if limit and "max_episode_steps" not in inspect.signature(made).parameters:
             return None  # it would not know when an episode is over
-        registered = {name: value for name, value in (spec.kwargs | limit).items() if name not in self.keywords}
+        registered = {name: value for name, value in (spec.kwargs | limit).items() if name not in keywords}
         batch = self._made(cast(Any, made), registered | {"num_envs": num_envs})
         if _flat(batch.single_observation_space):
             return batch

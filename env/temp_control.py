@@ -131,8 +131,9 @@ class TempControlVectorEnv(VectorEnv):
         self.start_space = spaces.Box(*LIMITS, (1,), np.float64)  # wider than its own starts: a sampler may explore
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._load = np.random.default_rng(0).standard_normal((load_size, load_size))
-        self._load_rounds = load_rounds if load_size else 0
+        loaded = load_size and load_rounds
+        self._load = np.random.default_rng(0).standard_normal((load_size, load_size)) if loaded else None
+        self._load_rounds = load_rounds
         self._steps = max_episode_steps
         self._temperature = np.zeros(num_envs)
         self._elapsed = np.full(num_envs, self._steps)  # so that a step before the first reset is refused
@@ -215,7 +216,9 @@ class TempControlVectorEnv(VectorEnv):
 
     def _work(self) -> None:
         """The load: it changes nothing."""
-        for _ in range(self.num_envs if self._load_rounds else 0):
+        if self._load is None:
+            return
+        for _ in range(self.num_envs):
             matrix = self._load
             for _ in range(self._load_rounds):
                 matrix = np.linalg.svd(matrix @ matrix.T)[0]

@@ -124,9 +124,11 @@ class Search:
             sampler=optuna.samplers.TPESampler(seed=sampler_seed),
             pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=self.training_steps // 3),
         )
+        now = self.identity()
         if "search" not in study.user_attrs:
-            study.set_user_attr("search", self.identity())
-        before, now = study.user_attrs["search"], self.identity()
+            study.set_user_attr("search", now)
+            return study
+        before = study.user_attrs["search"]
         for name in now:
             if before.get(name) != now[name]:
                 raise UsageError(
@@ -203,14 +205,20 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
     study = search.study()
     for trial in study.get_trials(states=(TrialState.RUNNING,)):
         study.tell(trial.number, state=TrialState.FAIL)  # of a call that was killed
-    over = (TrialState.COMPLETE, TrialState.PRUNED)
-    missing, first = trials - len(study.get_trials(states=over)), len(study.get_trials())
+    missing, first = trials - len(finished(study)), len(study.get_trials())
     for _ in side_by_side(functools.partial(run_trial, search), range(first, first + missing), jobs, "trial", quiet):
         pass  # each tells the study itself
     if not study.get_trials(states=(TrialState.COMPLETE,)):
         raise UsageError(f"ppo.tune: none of {trials} trials came to its end; see {search.out / 'trials'}")
     draw(study, search.out)
     return study.best_trial
+
+
+def finished(study: Any) -> list[Any]:
+    """Trials that came to their end or were pruned; what an interruption or a divergence ended is none."""
+    from optuna.trial import TrialState
+
+    return study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED))
 
 
 def check_packages() -> None:

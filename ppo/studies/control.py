@@ -17,10 +17,11 @@ import numpy as np
 from ppo.config import Config
 from ppo.peers import LABEL, Peer
 from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
+from ppo.studies.report import numbers
 from ppo.studies.returns import ChanceCell, ReturnsCell, check_extras, returns_of, rows_of
 from ppo.tables import Cells, machine, markdown
 
-CHANCE = "chance"
+OURS, CHANCE = "tuninglaw", "chance"
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def cells(task: Task, seeds: int, quick: bool) -> list[ReturnsCell | ChanceCell]
     steps = 2 if quick else task.config.training_steps or 0
     config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
     configs = [dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.most))]
-    ours = [ReturnsCell("control", config.env, "tuninglaw", seeded) for seeded in configs]
+    ours = [ReturnsCell("control", config.env, OURS, seeded) for seeded in configs]
     theirs = [ReturnsCell("control", config.env, LABEL, seeded, task.peer) for seeded in configs if task.peer]
     return [*ours, *theirs, ChanceCell("control", config.env, CHANCE, Config(env=config.env))]
 
@@ -97,16 +98,15 @@ def table(tasks: list[Task], rows: list[Cells]) -> str:
     """A line for each task."""
     lines = []
     for task in tasks:
-        ours = _means(rows, task.config.env, "tuninglaw")
-        theirs = _means(rows, task.config.env, LABEL)
+        here, there, by_chance = (rows_of(rows, task.config.env, variant) for variant in (OURS, LABEL, CHANCE))
+        ours, theirs = _means(here), _means(there)
         aim = float(np.median(theirs)) if task.aim is None else task.aim
         reached = sum(mean >= aim for mean in ours)
-        here, there = (rows_of(rows, task.config.env, variant) for variant in ("tuninglaw", LABEL))
         threshold = gymnasium.spec(task.config.env).reward_threshold
         lines.append(
             [
                 *(task.config.env, f"{int(here[0]['env steps']):,}", settings(task.config)),
-                *(f"{_means(rows, task.config.env, CHANCE)[0]:.1f}", "-" if threshold is None else f"{threshold:g}"),
+                *(f"{_means(by_chance)[0]:.1f}", "-" if threshold is None else f"{threshold:g}"),
                 *(f"{np.median(ours):.1f}", f"{min(ours):.1f}", f"{aim:.1f}{' (theirs)' if theirs else ''}"),
                 *(f"{reached} of {len(ours)}", f"{task.share:.0%}", _seconds(here)),
             ]
@@ -124,12 +124,12 @@ def settings(config: Config) -> str:
 
 
 def _seconds(rows: list[Cells]) -> str:
-    return f"{np.median([float(row['seconds']) for row in rows]):.0f}"
+    return f"{np.median(numbers(rows, 'seconds')):.0f}"
 
 
-def _means(rows: list[Cells], env: str, variant: str) -> list[float]:
+def _means(rows: list[Cells]) -> list[float]:
     """Mean return of each seed."""
-    return [float(returns_of(row).mean()) for row in rows_of(rows, env, variant)]
+    return [float(returns_of(row).mean()) for row in rows]
 
 
 def draw(path: pathlib.Path, rows: list[Cells]) -> None:
@@ -144,7 +144,7 @@ def draw(path: pathlib.Path, rows: list[Cells]) -> None:
                 curve = [float(value) for value in row["curve"].split()]
                 steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
                 axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
-        for level in _means(rows, env, LABEL):
+        for level in _means(rows_of(rows, env, LABEL)):
             axis.axhline(level, color="#ee6677", ls="--", lw=1, label=f"{LABEL}, at the end")
         axis.set(title=env, xlabel="time steps")
         axis.locator_params(axis="x", nbins=4)

@@ -68,7 +68,7 @@ def _batches(cell: RaceCell, run_dir: pathlib.Path) -> Generator[tuple[Actor, in
                 yield Trained(Policy(run.learner.snapshot()), config.problem()), run.learner.env_steps
         return
     with contextlib.closing(Baselines(config.problem().make_single, peer, config.seed)) as baselines:
-        batch = peer.environments * peer.settings["n_steps"]
-        while baselines.model.num_timesteps < cell.env_steps:
+        batch, total = peer.environments * peer.settings["n_steps"], cell.env_steps
+        while baselines.model.num_timesteps < total:
             baselines.train(batch)
             yield baselines, baselines.model.num_timesteps

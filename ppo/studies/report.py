@@ -63,11 +63,11 @@ def numbers(rows: Iterable[Cells], column: str) -> list[float]:
     return [float(row[column]) for row in rows]
 
 
-def grouped(rows: Sequence[Cells]) -> dict[tuple[str, str], list[Cells]]:
-    """Runs by environment and variant, in order."""
+def grouped(rows: Sequence[Cells], by: str = "env") -> dict[tuple[str, str], list[Cells]]:
+    """Runs by environment, or another column, and variant, in order."""
     groups: dict[tuple[str, str], list[Cells]] = {}
     for row in rows:
-        groups.setdefault((row["env"], row["variant"]), []).append(row)
+        groups.setdefault((row[by], row["variant"]), []).append(row)
     return groups
 
 

@@ -108,10 +108,10 @@ Outcome = tuple[Actor, int, float, dict[str, Any], str, list[float]]
 
 def check_extras(cells: Sequence[ControlCell]) -> None:
     """Raises UsageError where an extra is missing that one of these runs needs, before any begins."""
-    for cell in cells:
-        cell.config.problem().action_space()
-        if cell.peer is not None:
-            library()
+    for problem in {cell.config.problem() for cell in cells}:
+        problem.action_space()
+    if any(cell.peer is not None for cell in cells):
+        library()
 
 
 def import_first(peer: Peer | None) -> None:

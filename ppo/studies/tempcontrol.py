@@ -46,9 +46,9 @@ FURNACE_PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_s
 
 def tempcontrol(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
     """Runs what is missing of one group or of all, and writes tables and figures into ``out``."""
-    needed = [version for version in BASE if only != "longer" or search_file(out, version, quick).is_file()]
+    needed = [version for version in BASE if only != "longer" or saved(out, f"search-{version}", quick).is_file()]
     searches = {version: searched(out, version, quick) for version in needed}
-    tuned = tuned_controllers(out / f"{'quick-' if quick else ''}controllers.json", quick)
+    tuned = tuned_controllers(saved(out, "controllers", quick), quick)
     found = {version: searches[version]["settings"] if version in searches else {} for version in BASE}
     rivals = (*BY_RULE.values(), tuned["v1 medium"][TUNED_PID])
     groups = {group: cells(group, seeds, found, rivals, quick) for group in GROUPS}
@@ -103,21 +103,19 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tupl
     ]
 
 
-def search_file(out: pathlib.Path, version: str, quick: bool) -> pathlib.Path:
-    """What a search found."""
-    return out / f"{'quick-' if quick else ''}search-{version}.json"
+def saved(out: pathlib.Path, name: str, quick: bool) -> pathlib.Path:
+    """The file of what was searched for once: a quick search is never taken for a whole one."""
+    return out / f"{'quick-' if quick else ''}{name}.json"
 
 
 def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     """Settings that a search with Optuna found, which is run unless its result is in ``out``."""
-    path = search_file(out, version, quick)
+    path = saved(out, f"search-{version}", quick)
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
-    from ppo.tune import Search, check_packages, tune
+    from ppo.tune import Search, check_packages, finished, tune
 
     check_packages()
-    from optuna.trial import TrialState
-
     # Without the load, which changes no result; with evaluations often enough to prune by.
     name = next(name for name in TIMED if name.startswith(version))
     base = dataclasses.replace(problem(name, load=False), eval_every=4)
@@ -127,8 +125,7 @@ def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # with the seeds from 0 on
     best = tune(search, 2 if quick else TRIALS, cores())
     # The time stamps of one that was interrupted span the interruption.
-    over = (TrialState.COMPLETE, TrialState.PRUNED)
-    lengths = [trial.duration.total_seconds() for trial in search.study().get_trials(states=over) if trial.duration]
+    lengths = [trial.duration.total_seconds() for trial in finished(search.study())]
     found = {"settings": best.params, "score": best.value, "trials": len(lengths), "seconds": sum(lengths)}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return found

@@ -9,6 +9,7 @@ import numpy as np
 from env.controllers import PID
 from ppo.held_out import Actor, held_out_returns
 from ppo.studies.furnace import MODELS, problem
+from ppo.studies.report import grouped, numbers
 from ppo.studies.returns import returns_of, rows_of
 from ppo.tables import Cells, machine, markdown
 
@@ -116,15 +117,14 @@ def article_table(rows: list[Cells]) -> str:
 def times_table(rows: list[Cells]) -> str:
     """Training times with the load."""
     lines = []
-    for name, model in dict.fromkeys((row["problem"], row["variant"]) for row in rows):
-        runs = rows_of(rows, name, model)
-        seconds = [float(row["seconds"]) for row in runs]
-        speed = np.median([int(row["env steps"]) / float(row["seconds"]) for row in runs])
-        gpu = [float(row["gpu percent"]) for row in runs if row["gpu percent"] != "-"]
+    for (name, model), runs in grouped(rows, "problem").items():
+        seconds = numbers(runs, "seconds")
+        speed = np.median(np.divide(numbers(runs, "env steps"), seconds))
+        gpu = numbers([row for row in runs if row["gpu percent"] != "-"], "gpu percent")
         lines.append(
             [
                 *(name, model, f"{np.median(seconds):.1f}", f"{min(seconds):.1f} to {max(seconds):.1f}"),
-                f"{np.median([float(row['cpu percent']) for row in runs]):.0f}",
+                f"{np.median(numbers(runs, 'cpu percent')):.0f}",
                 f"{np.median(gpu):.0f}" if gpu else "-",
                 f"{speed:,.0f}",
             ]
@@ -137,13 +137,13 @@ def times_table(rows: list[Cells]) -> str:
 def gain_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]]) -> str:
     """Paired gains over the simple controllers, episode by episode, with 95 % intervals."""
     lines = []
-    for name, budget in dict.fromkeys((row["problem"], row["variant"]) for row in rows):
-        found = np.array([returns_of(row) for row in rows_of(rows, name, budget)])
+    for (name, budget), runs in grouped(rows, "problem").items():
+        found = np.array([returns_of(row) for row in runs])
         for label, simple in controllers[name].items():
             if label.startswith("u = "):
                 continue
-            each = [interval(one - simple) for one in found]
-            mean, half = interval(np.array([gain for gain, _ in each]))
+            each = [student_interval(one - simple) for one in found]
+            mean, half = student_interval(np.array([gain for gain, _ in each]))
             better = sum(gain - width > 0 for gain, width in each)
             gains = ", ".join(f"{gain:+.1f}" for gain, _ in each)
             shown = f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else "")
@@ -159,7 +159,7 @@ def gain_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]])
     return "## Trained for longer: gain over simple controllers on the same episodes\n\n" + markdown(header, lines)
 
 
-def interval(differences: np.ndarray) -> tuple[float, float]:
+def student_interval(differences: np.ndarray) -> tuple[float, float]:
     """(Mean, half of its 95 % interval) by Student's t; infinite where there is but one."""
     from scipy import stats
 
@@ -172,8 +172,7 @@ def interval(differences: np.ndarray) -> tuple[float, float]:
 def race_table(rows: list[Cells], searches: dict[str, dict[str, Any]]) -> str:
     """Seconds until the best PID is passed, and how long its settings were searched for before."""
     lines = []
-    for model in dict.fromkeys(row["variant"] for row in rows):
-        runs = [row for row in rows if row["variant"] == model]
+    for (_, model), runs in grouped(rows, "problem").items():
         seconds = [f"{float(r['seconds']):.0f}" + ("" if r["passed"] == "True" else " (not passed)") for r in runs]
         before = f"{searches['v1']['seconds']:.0f}" if "Optuna" in model else "-"
         steps, reached = (", ".join(row[column] for row in runs) for column in ("env steps", "return"))

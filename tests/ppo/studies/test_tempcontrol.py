@@ -39,10 +39,10 @@ def test_times_are_taken_with_the_load_and_longer_runs_are_longer():
 
 
 def test_a_paired_gain_and_its_interval():
-    mean, half = report.interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    mean, half = report.student_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     assert mean == 3
     assert half == pytest.approx(1.963, abs=1e-3)  # 2.776 * sqrt(2.5 / 5)
-    assert report.interval(np.array([4.0])) == (4.0, np.inf)
+    assert report.student_interval(np.array([4.0])) == (4.0, np.inf)
 
 
 def test_the_gain_table_counts_the_seeds_that_are_surely_better():
