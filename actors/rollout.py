@@ -11,9 +11,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
-from actors.keys import Stream, env_seed, generator, slot_numbers
 from actors.policy import Policy
 from actors.samplers import Sampler, make_sampler
+from actors.seeding import Stream, env_seed, generator, slot_numbers
 from actors.snapshot import Snapshot
 from actors.trajectory import Layout, Trajectory
 from env.errors import UsageError

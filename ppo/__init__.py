@@ -3,6 +3,6 @@
 From a program: ``ppo.train.train(Config(env="rosenbrock", drivers=4), "runs/mine")``.
 """
 
-from ppo.config import Config
+from ppo.config.fields import Config
 
 __all__ = ["Config"]

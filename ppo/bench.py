@@ -19,14 +19,24 @@ import numpy as np
 import psutil
 from tqdm import tqdm
 
-from actors.auto import AutoPool
-from actors.processes import ProcessPool
+from actors.pools.auto import AutoPool
+from actors.pools.processes import ProcessPool
 from actors.rollout import Collector, Kind, Task
 from env.errors import UsageError, nearest
 from env.make import Problem
-from ppo.cli import parse_as, run_main
-from ppo.config import Config
-from ppo.measure import (
+from ppo.config.command_line import parse_as, run_main
+from ppo.config.fields import Config
+from ppo.experiments.stable_baselines3 import (
+    LEARNING_STEPS,
+    TRAINING_STEP,
+    LeanAckley,
+    LeanTempControl,
+    ackley_baselines,
+    library,
+    vec_env,
+)
+from ppo.experiments.tables import Table, machine
+from ppo.experiments.workloads import (
     STANDARD,
     RecordedAckley,
     collect_seconds,
@@ -36,16 +46,6 @@ from ppo.measure import (
     standard_job,
     step_ms,
 )
-from ppo.peers import (
-    LEARNING_STEPS,
-    TRAINING_STEP,
-    LeanAckley,
-    LeanTempControl,
-    ackley_baselines,
-    library,
-    vec_env,
-)
-from ppo.tables import Table, machine
 
 COLUMNS = ("figure", "this program", "peer", "measured", "target")
 BLOCKS = 5
@@ -158,7 +158,7 @@ def latency(drivers: int, target: str) -> Cells:
 
 def computing(target: str) -> Cells:
     """rho* of two drivers on evaluations that compute."""
-    problem = Problem("ppo.measure:ComputingAckley")
+    problem = Problem("ppo.experiments.workloads:ComputingAckley")
     times = {}
     for drivers in (1, 2):
         with collecting(problem, drivers) as pool:
@@ -171,7 +171,7 @@ def computing(target: str) -> Cells:
 def erratic(target: str) -> Cells:
     """Collection time with evaluations of random cost, against dealing one slot at a time on the same draws."""
     steps = range(2, 8)
-    with collecting(Problem("ppo.measure:ErraticAckley"), 16) as pool:
+    with collecting(Problem("ppo.experiments.workloads:ErraticAckley"), 16) as pool:
         collect_seconds(pool, range(2))
         took = [sum(collect_seconds(pool, range(step, step + 1))) for step in steps]
     dealt, ideal = zip(*(_dealing(step, 16) for step in steps), strict=True)
@@ -181,7 +181,7 @@ def erratic(target: str) -> Cells:
 
 def _dealing(step: int, drivers: int) -> tuple[float, float]:
     """(Seconds that dealing the slots of a step one at a time to whoever is free would take, total / drivers)."""
-    collector = Collector(standard_job(Problem("ppo.measure:RecordedAckley")))
+    collector = Collector(standard_job(Problem("ppo.experiments.workloads:RecordedAckley")))
     collector.update(fresh_snapshot(step))
     RecordedAckley.calls.clear()
     collector.run(Task(Kind.COLLECT, step, 0, 64))

@@ -14,10 +14,10 @@ from actors.law import Law, load_snapshot
 from actors.policy import Policy
 from env.errors import UsageError
 from env.make import Problem
-from ppo.cli import parse_as, run_main
-from ppo.held_out import Chance, Trained, held_out_returns
-from ppo.regret import KINDS, Regret, constant_regret, measure
-from ppo.run_dir import RunDir
+from ppo.config.command_line import parse_as, run_main
+from ppo.evaluation.held_out import Chance, Trained, held_out_returns
+from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure
+from ppo.training.run_dir import RunDir
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
     summary = found.summary() | {"constant_regret_median": constant_regret(objective)}
     files.write_json("evaluation.json", summary)
     _write_table(files.path / "evaluation.csv", found)
-    from ppo.pictures import available, draw_regret
+    from ppo.training.plots import available, draw_regret
 
     if pictures and available():
         draw_regret(files.path / "regret.png", found)

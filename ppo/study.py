@@ -8,8 +8,8 @@ from typing import Literal
 import tyro
 
 from env.errors import UsageError
-from ppo.cli import given_flags, parse_as, run_main
-from ppo.pictures import available
+from ppo.config.command_line import given_flags, parse_as, run_main
+from ppo.training.plots import available
 
 MAX_SEEDS = 1000
 

@@ -3,7 +3,7 @@
 One training step, from top to bottom of the loop in ``train``:
 
     snapshot ---> drivers roll out slots ---> merge ---> learner.learn ---> next snapshot
-     (ppo.learner)   (actors.pool, .rollout)   (actors.trajectory)   (ppo.agent)
+     (ppo.algorithm.learner)   (actors.pools.base, .rollout)   (actors.trajectory)   (ppo.algorithm.agent)
 """
 
 import contextlib
@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ppo.cli import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
-from ppo.config import Config
-from ppo.run_dir import RunDir, check_free, default_path
+from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
+from ppo.config.fields import Config
+from ppo.training.run_dir import RunDir, check_free, default_path
 
 
 def train(
@@ -47,14 +47,14 @@ def train(
 
     Raises:
         UsageError: a setting that cannot work; no directory has been made then.
-        actors.pool.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
+        actors.pools.base.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
         KeyboardInterrupt: after Ctrl-C, when the step under way is done and a checkpoint written.
     """
     config = config.resolved()
     files = RunDir(run_dir or default_path(config))
     if not resume:
         check_free(files.path)
-    from ppo.run import Run  # torch comes with it, and must not slow a user's mistake down
+    from ppo.training.trainer import Run  # torch comes with it, and must not slow a user's mistake down
 
     run = Run(config, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if run.complete and (summary := files.summary()):

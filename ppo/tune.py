@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from actors.auto import cores
-from actors.keys import MAX_SEED
+from actors.pools.auto import cores
+from actors.seeding import MAX_SEED
 from env.errors import UsageError
-from ppo.cli import WHERE_IT_RUNS, ConfigArguments, given_flags, parse_as, run_main
-from ppo.config import Config, flag
-from ppo.side_by_side import side_by_side
+from ppo.config.command_line import WHERE_IT_RUNS, ConfigArguments, given_flags, parse_as, run_main
+from ppo.config.fields import Config, flag
+from ppo.experiments.parallel import side_by_side
 
 AVERAGED = 3  # evaluations at the end of a run, over which its score is the mean
 SHOWN = ("optimization_history", "param_importances", "parallel_coordinate")

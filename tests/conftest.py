@@ -3,7 +3,7 @@ import pathlib
 
 import pytest
 
-from actors.processes import ProcessPool
+from actors.pools.processes import ProcessPool
 from actors.rollout import Job
 from env import Problem
 

@@ -11,7 +11,16 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    "module", ["env", "actors", "actors.driver", "actors.processes", "ppo", "ppo.cli", "ppo.train"]
+    "module",
+    [
+        "env",
+        "actors",
+        "actors.pools.driver_process",
+        "actors.pools.processes",
+        "ppo",
+        "ppo.config.command_line",
+        "ppo.train",
+    ],
 )
 def test_loads_no_torch(module):
     code = (

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ppo.experiments.tables import machine, markdown
 from ppo.studies.cells import FIRST_SEED, Cell, run_cells
 from ppo.studies.report import grouped, numbers
 from ppo.studies.statistics import shown
 from ppo.studies.thesis import BUDGET
-from ppo.tables import machine, markdown
 
 ENVS = ("ackley", "shifted-ackley", "rosenbrock")
-LEARNER = "ppo.learner."
+LEARNER = "ppo.algorithm.learner."
 VARIANTS: dict[str, dict[str, Any]] = {
     "the defaults": {},
     "noise not mirrored": {"noise": "independent"},

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from actors.auto import cores
 from actors.law import Law
-from ppo.config import Config
-from ppo.regret import constant_regret, measure
-from ppo.run_dir import RunDir
-from ppo.side_by_side import side_by_side
-from ppo.tables import Cells, Table
+from actors.pools.auto import cores
+from ppo.config.fields import Config
+from ppo.evaluation.regret import constant_regret, measure
+from ppo.experiments.parallel import side_by_side
+from ppo.experiments.tables import Cells, Table
+from ppo.training.run_dir import RunDir
 
 COLUMNS = (
     *(
@@ -70,8 +70,8 @@ class Cell:
 
 def run_cell(cell: Cell) -> list[Any]:
     """Trains, in this process, which is good for nothing else then, and returns a row."""
-    from ppo.run import Run  # torch comes with it
     from ppo.studies.partial import PartialSnapshotRun
+    from ppo.training.trainer import Run  # torch comes with it
 
     for name, value in cell.constants.items():
         module, _, constant = name.rpartition(".")

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import gymnasium
 import numpy as np
 
-from ppo.config import Config
-from ppo.peers import LABEL, Peer
+from ppo.config.fields import Config
+from ppo.experiments.stable_baselines3 import LABEL, Peer
+from ppo.experiments.tables import Cells, machine, markdown
 from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
 from ppo.studies.report import numbers
 from ppo.studies.returns import ChanceCell, ReturnsCell, check_extras, returns_of, rows_of
-from ppo.tables import Cells, machine, markdown
 
 OURS, CHANCE = "tuninglaw", "chance"
 

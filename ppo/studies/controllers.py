@@ -12,7 +12,7 @@ from env.controllers import PID, Constant
 from env.make import Problem
 from env.temp_control import AMBIENT, LINEAR_LOSS, PLANTS, QUADRATIC_LOSS, SETPOINT
 from env.temp_control import LEVELS as LEVELS_OF_PLANT
-from ppo.held_out import Actor, held_out_returns
+from ppo.evaluation.held_out import Actor, held_out_returns
 from ppo.studies.furnace import LEVELS, problem
 
 CONSTANTS: dict[str, Actor] = {"u = 0": Constant(0.0), "u = 1": Constant(1.0)}

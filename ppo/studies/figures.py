@@ -4,8 +4,8 @@ import pathlib
 
 import numpy as np
 
-from ppo.pictures import available
-from ppo.tables import Cells
+from ppo.experiments.tables import Cells
+from ppo.training.plots import available
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
 

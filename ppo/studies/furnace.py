@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from ppo.config import Config
-from ppo.peers import LABEL
+from ppo.config.fields import Config
+from ppo.experiments.stable_baselines3 import LABEL
 
 LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
 MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", LABEL)

@@ -4,7 +4,7 @@ import dataclasses
 
 from actors.rollout import Kind
 from actors.snapshot import Snapshot
-from ppo.run import Run
+from ppo.training.trainer import Run
 
 
 class PartialSnapshotRun(Run):

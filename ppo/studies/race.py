@@ -12,10 +12,10 @@ import numpy as np
 
 from actors.policy import Policy
 from env.controllers import PID
-from ppo.held_out import Actor, Trained, held_out_returns
-from ppo.peers import Baselines
-from ppo.run_dir import RunDir
+from ppo.evaluation.held_out import Actor, Trained, held_out_returns
+from ppo.experiments.stable_baselines3 import Baselines
 from ppo.studies.returns import ControlCell, import_first
+from ppo.training.run_dir import RunDir
 
 COLUMNS = ("cell", "group", "problem", "variant", "seed", "seconds", "env steps", "passed", "return", "PID")
 EPISODES = 20
@@ -59,7 +59,7 @@ def _batches(cell: RaceCell, run_dir: pathlib.Path) -> Generator[tuple[Actor, in
     """The policy and the time steps so far, after each batch that was learned from."""
     config, peer = cell.config.resolved(), cell.peer
     if peer is None:
-        from ppo.run import Run
+        from ppo.training.trainer import Run
 
         with Run(config, RunDir(run_dir), resume=False, track=False, quiet=True) as run:
             while not run.complete:

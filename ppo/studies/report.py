@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from ppo.experiments.tables import Cells, machine, markdown
 from ppo.studies.statistics import ratio, shown
-from ppo.tables import Cells, machine, markdown
 
 # Mean of the last 1,000 steps and best, as the thesis's Tables 6.2 and 6.3 print them: Ackley after 5,000 training
 # steps, Rosenbrock after 10,000; the best of three runs.

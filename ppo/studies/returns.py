@@ -15,11 +15,11 @@ import numpy as np
 
 from actors.law import load_snapshot
 from actors.policy import Policy
-from ppo.config import Config
-from ppo.held_out import Actor, Chance, Trained, held_out_returns
-from ppo.peers import Baselines, Peer, library
-from ppo.tables import Cells
-from ppo.usage import Usage
+from ppo.config.fields import Config
+from ppo.evaluation.held_out import Actor, Chance, Trained, held_out_returns
+from ppo.experiments.stable_baselines3 import Baselines, Peer, library
+from ppo.experiments.tables import Cells
+from ppo.training.resources import Usage
 
 COLUMNS = (
     *("cell", "group", "problem", "variant", "seed", "env steps", "seconds", "cpu percent", "gpu percent"),
@@ -117,7 +117,7 @@ def check_extras(cells: Sequence[ControlCell]) -> None:
 def import_first(peer: Peer | None) -> None:
     """Imports what a training needs, torch with it, so that no clock counts that."""
     if peer is None:
-        importlib.import_module("ppo.run")
+        importlib.import_module("ppo.training.trainer")
     else:
         library()
 

@@ -5,8 +5,8 @@ import pathlib
 
 from tqdm import tqdm
 
-from ppo.pictures import COLOURS
-from ppo.tables import Table, machine
+from ppo.experiments.tables import Table, machine
+from ppo.training.plots import COLOURS
 
 COSTS_MS = (0.0, 1.0, 20.0)
 DRIVERS = (0, 1, 2, 4, 8, 16, 32, 64)
@@ -15,7 +15,7 @@ COLUMNS = ("cell", "cost ms", "drivers", "collect ms", "train ms", "broadcast ms
 
 def scaling(out: pathlib.Path) -> None:
     """Fills in the table, and draws it."""
-    from ppo.measure import STANDARD, running, step_ms
+    from ppo.experiments.workloads import STANDARD, running, step_ms
 
     table = Table(out / "scaling.csv", COLUMNS)
     cells = [(cost, drivers) for cost in COSTS_MS for drivers in DRIVERS]

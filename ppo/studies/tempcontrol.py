@@ -20,10 +20,10 @@ import json
 import pathlib
 from typing import Any
 
-from actors.auto import cores
+from actors.pools.auto import cores
 from env.controllers import PID
-from ppo.config import Config
-from ppo.peers import LABEL, Peer
+from ppo.config.fields import Config
+from ppo.experiments.stable_baselines3 import LABEL, Peer
 from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
 from ppo.studies.controllers import BY_RULE, TUNED_PID, controllers, tuned_controllers
 from ppo.studies.furnace import BASE, LEVELS, MODELS, problem

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from env.controllers import PID
-from ppo.held_out import Actor, held_out_returns
+from ppo.evaluation.held_out import Actor, held_out_returns
+from ppo.experiments.tables import Cells, machine, markdown
 from ppo.studies.furnace import MODELS, problem
 from ppo.studies.report import grouped, numbers
 from ppo.studies.returns import returns_of, rows_of
-from ppo.tables import Cells, machine, markdown
 
 ARTICLE = {  # reward, its standard deviation, seconds, CPU percent of the parent process (Table 1 and section 4)
     "Base": ("-36,299", "920", "310.9", "36.7"),

@@ -12,7 +12,7 @@ Groups of training runs, all of the thesis's budget (30 episodes x 2 time steps,
 import dataclasses
 import pathlib
 
-from ppo.config import Config
+from ppo.config.fields import Config
 from ppo.studies.cells import FIRST_SEED, Cell, missing_cells, run_cells
 from ppo.studies.report import write_report
 

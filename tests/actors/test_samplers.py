@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.keys import Stream, generator
 from actors.samplers import Mix, Uncertainty, make_sampler
+from actors.seeding import Stream, generator
 from env import UsageError
 
 LOW, HIGH = np.array([-1.0, 2.0, -3.0]), np.array([1.0, 5.0, 0.0])

@@ -9,8 +9,8 @@ from actors import Law
 from env import Problem, UsageError
 from ppo import Config
 from ppo.evaluate import evaluate, main
-from ppo.held_out import Chance, held_out_returns
-from ppo.regret import constant_regret, measure, regret_conditions
+from ppo.evaluation.held_out import Chance, held_out_returns
+from ppo.evaluation.regret import constant_regret, measure, regret_conditions
 from ppo.train import train
 from tests.problems import BlackBox, Quadratic
 

@@ -97,8 +97,8 @@ def test_the_error_is_that_of_the_law_over_21_conditions(tmp_path):
 
 
 def test_statistics_over_the_first_and_last_1000_steps(tmp_path):
-    from ppo.evaluation import Evaluator
-    from ppo.run_dir import RunDir
+    from ppo.evaluation.evaluator import Evaluator
+    from ppo.training.run_dir import RunDir
 
     files = RunDir(tmp_path)
     files.rows = [{"training_step": step, "eval/error": float(step)} for step in range(10, 5001, 10)]
@@ -180,7 +180,7 @@ def test_without_tensorboard_one_line_names_the_extra(tmp_path, monkeypatch):
 
 
 def test_without_matplotlib_the_run_goes_through_and_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ppo.pictures.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("ppo.training.plots.importlib.util.find_spec", lambda name: None)
     train(SMALL, tmp_path / "run")
     assert "pip install 'tuninglaw[plot]'" in capsys.readouterr().out
     assert not list((tmp_path / "run").glob("*.png"))

@@ -11,7 +11,7 @@ import pytest
 
 from env import UsageError
 from ppo import Config
-from ppo.cli import parse
+from ppo.config.command_line import parse
 from ppo.train import train
 from ppo.tune import AVERAGED, Search, command, main, tune
 

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 
 from ppo import Config
+from ppo.experiments.tables import Table
 from ppo.studies.cells import Cell, decimated, evaluations_to_target, run_cell, run_cells
-from ppo.tables import Table
 
 SMALL = Config(env="sphere", training_steps=20, drivers=0, hidden_sizes=(8,), update_epochs=2)
 
@@ -39,18 +39,18 @@ def test_a_cell_is_run_once_and_its_row_says_what_came_out(tmp_path):
 
 
 def test_a_changed_constant_changes_the_run(monkeypatch):
-    import ppo.learner
+    import ppo.algorithm.learner
 
-    monkeypatch.setattr(ppo.learner, "RATE_POWER", ppo.learner.RATE_POWER)  # put back afterwards
+    monkeypatch.setattr(ppo.algorithm.learner, "RATE_POWER", ppo.algorithm.learner.RATE_POWER)  # put back afterwards
     plain = run_cell(Cell("group", "plain", SMALL))
-    changed = run_cell(Cell("group", "changed", SMALL, constants={"ppo.learner.RATE_POWER": 0.0}))
-    assert ppo.learner.RATE_POWER == 0.0
+    changed = run_cell(Cell("group", "changed", SMALL, constants={"ppo.algorithm.learner.RATE_POWER": 0.0}))
+    assert ppo.algorithm.learner.RATE_POWER == 0.0
     assert plain[-3] != changed[-3]
 
 
 def test_without_the_normaliser_the_learner_does_not_know_the_policy_that_acted(tmp_path):
-    from ppo.run_dir import RunDir
     from ppo.studies.partial import PartialSnapshotRun
+    from ppo.training.run_dir import RunDir
 
     config = dataclasses.replace(SMALL, norm_obs=True, training_steps=4).resolved()
     with PartialSnapshotRun(config, RunDir(tmp_path / "run"), resume=False, track=False, quiet=True) as run:

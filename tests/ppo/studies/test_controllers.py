@@ -5,7 +5,7 @@ import json
 import pytest
 
 from env.controllers import PID
-from ppo.held_out import held_out_returns
+from ppo.evaluation.held_out import held_out_returns
 from ppo.studies import controllers
 from ppo.studies.controllers import BY_RULE, SEARCHED, TUNED_PID
 from ppo.studies.furnace import problem

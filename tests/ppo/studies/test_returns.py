@@ -5,8 +5,8 @@ import pytest
 
 from env.controllers import PID, Constant
 from ppo import Config
-from ppo.held_out import held_out_returns, without_load
-from ppo.peers import Peer
+from ppo.evaluation.held_out import held_out_returns, without_load
+from ppo.experiments.stable_baselines3 import Peer
 from ppo.studies import race
 from ppo.studies.cells import run_cells
 from ppo.studies.race import RaceCell

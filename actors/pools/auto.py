@@ -1,0 +1,124 @@
+"""How many drivers to use: measured during the first training steps, since no result depends on it."""
+
+import dataclasses
+import os
+import time
+
+from actors.pools.base import Pool, Round
+from actors.pools.processes import ProcessPool
+from actors.pools.threads import ThreadPool
+from actors.rollout import Job, Kind
+from actors.snapshot import Snapshot
+from actors.trajectory import Layout
+
+QUICK_ROUNDS = 5  # so many training steps are measured in this process, of which the first is thrown away
+SLOW_SECONDS = 0.1  # unless one takes so long that a single one tells enough
+MESSAGE_ROUNDS = 6
+ROLLOUT_SECONDS = 8e-4  # of a core, for what a rollout does beside its slots in a process that slept
+MAX_DRIVERS = 64
+WORTH = 0.95  # more drivers must save at least 5 %
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Costs:
+    """What was measured.
+
+    Attributes:
+        slot: seconds that a slot takes.
+        cpu: seconds of a core that it needs of them.
+        task: seconds that a task costs beside its slots: messages, waking up, rebuilding the policy.
+        cores: cores that this process may use.
+    """
+
+    slot: float
+    cpu: float
+    task: float
+    cores: int
+
+    def step(self, slots: int, drivers: int) -> float:
+        """Predicted seconds to collect ``slots`` with so many drivers; 0 is in this process."""
+        if drivers == 0:
+            return slots * self.slot
+        longest = -(-slots // drivers) * self.slot
+        working = max(longest, slots * self.cpu / min(drivers, self.cores))
+        return working + drivers * self.task / min(drivers, self.cores)
+
+    def best(self, slots: int) -> int:
+        """The least number of drivers that is within 5 % of the best."""
+        counts = [0, *range(1, min(slots, MAX_DRIVERS) + 1)]
+        least = min(self.step(slots, count) for count in counts)
+        return next(count for count in counts if self.step(slots, count) * WORTH <= least)
+
+    def __str__(self) -> str:
+        return (
+            f"a slot takes {1e3 * self.slot:.3g} ms, {1e3 * self.cpu:.3g} ms of it on a core, of which there are "
+            f"{self.cores}" + (f", and a task costs {1e3 * self.task:.2g} ms" if self.task else "")
+        )
+
+
+class AutoPool(Pool):
+    """Begins in this process, measures, and goes on with as many driver processes as pay off, or with none.
+
+    Attributes:
+        choice: what was chosen and why; empty until then.
+    """
+
+    def __init__(self, job: Job, timeout: float):
+        super().__init__(job, 0)
+        self.choice = ""
+        self._timeout = timeout
+        self._pool: Pool = ThreadPool(job, 0)
+        self._measured: list[tuple[float, float]] = []
+
+    @property
+    def restarts(self) -> int:  # type: ignore[override]
+        """Drivers that died or hung and were replaced."""
+        return self._pool.restarts
+
+    def layout(self, kind: Kind) -> Layout:
+        return self._pool.layout(kind)
+
+    def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
+        self._snapshot, self._kind = snapshot, kind
+        self._pool.submit(step, snapshot, kind)
+
+    def result(self) -> Round:
+        if self.choice or self._kind != Kind.COLLECT:
+            return self._pool.result()
+        wall, cpu = time.perf_counter(), time.process_time()
+        done = self._pool.result()
+        self._measured.append((time.perf_counter() - wall, time.process_time() - cpu))
+        if len(self._measured) >= QUICK_ROUNDS or self._measured[0][0] > SLOW_SECONDS:
+            self._choose()
+        return done
+
+    def _choose(self) -> None:
+        """Decides, and changes over to driver processes if they pay."""
+        wall, cpu = min(self._measured[1:] or self._measured)
+        slots = self.job.slots(Kind.COLLECT)
+        # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
+        costs = Costs(wall / slots, cpu / slots, 0.0, cores())
+        if wall > 2 * ROLLOUT_SECONDS and costs.best(slots):
+            costs = dataclasses.replace(costs, task=self._task_seconds())
+            self.drivers = costs.best(slots)
+        if self.drivers:
+            pool = ProcessPool(self.job, self.drivers, self._timeout)
+            self._pool.close()
+            self._pool = pool
+        self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
+
+    def _task_seconds(self) -> float:
+        """What a task costs beside its slots, measured on a first driver."""
+        first = ProcessPool(self.job, 1, self._timeout)
+        try:
+            return ROLLOUT_SECONDS + min(first.broadcast(self._snapshot) for _ in range(MESSAGE_ROUNDS))
+        finally:
+            first.close()
+
+    def close(self) -> None:
+        self._pool.close()

@@ -1,0 +1,194 @@
+"""The learner's side of its driver processes: starting one, talking to it, watching all, sharing the snapshot."""
+
+import contextlib
+import multiprocessing
+import os
+import selectors
+import socket
+import struct
+import sys
+import time
+import types
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any
+
+from actors.pools import driver_process as protocol
+from actors.pools.base import DriverError
+from actors.rollout import Job, Task
+
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+class RemoteError(Exception):
+    """The traceback of an exception in a driver, as text."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class Driver:
+    """The learner's end of one driver process."""
+
+    def __init__(self, context: multiprocessing.context.BaseContext, job: Job, index: int, timeout: float):
+        self.index = index
+        self.timeout = timeout
+        self.task: Task | None = None
+        self.version = -1
+        self.ready = False
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(  # type: ignore[attr-defined]
+            target=protocol.main, args=(theirs, job, index), name=f"driver-{index}", daemon=True
+        )
+        with _clean_start():
+            self.process.start()
+        theirs.close()
+        _set_timeouts(self.connection, timeout)
+        self._restart_clock()
+
+    @property
+    def idle(self) -> bool:
+        return self.ready and self.task is None
+
+    def _restart_clock(self) -> None:
+        self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
+
+    def give(self, task: Task, block: bytes, version: int) -> None:
+        """Sends a task, and with it where the snapshot lies, if the driver does not hold it yet."""
+        self.task = task
+        self._restart_clock()
+        self.connection.send_bytes(protocol.pack_task(task, block if self.version != version else b""))
+        self.version = version
+
+    def receive(self) -> bytes:
+        """Reads one message: facts or the sign that it is ready.
+
+        Raises:
+            DriverError: the driver says that it failed.
+            OSError, EOFError: it is gone, or stopped in the middle of a message.
+        """
+        message = self.connection.recv_bytes()
+        if message[:1] == protocol.ERROR:
+            text = message[1:].decode()
+            raise DriverError(f"driver {self.index} failed: {text.strip().splitlines()[-1]}") from RemoteError(text)
+        return message
+
+    def end(self, patience: float) -> None:
+        """Ends the process: kindly, by closing its pipe, so that it can close its environments; by force if it must."""
+        self.connection.close()
+        self.process.join(patience)
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+
+
+class Board:
+    """A block of shared memory with the current snapshot: written once, however many drivers read it."""
+
+    def __init__(self) -> None:
+        self._block: SharedMemory | None = None
+
+    def write(self, snapshot: bytes) -> bytes:
+        """Puts a snapshot up, and returns what tells a driver where."""
+        if self._block is None or self._block.size < len(snapshot):
+            self.close()
+            self._block = SharedMemory(create=True, size=len(snapshot))
+        assert self._block.buf is not None, "it is open"
+        self._block.buf[: len(snapshot)] = snapshot
+        return protocol.BLOCK_STRUCT.pack(len(snapshot)) + self._block.name.encode()
+
+    def close(self) -> None:
+        """Frees the block."""
+        if self._block is not None:
+            self._block.close()
+            self._block.unlink()
+            self._block = None
+
+
+class Watch:
+    """Tells which drivers have something to say, or have died: their pipes and their sentinels, registered once.
+
+    (``multiprocessing.connection.wait`` registers them anew in every call, which takes as long as a quick task.)
+    """
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector() if sys.platform != "win32" else None
+        self._drivers: dict[Any, Driver] = {}
+
+    def add(self, driver: Driver) -> None:
+        """Begins to watch a driver."""
+        for source in (driver.connection, driver.process.sentinel):
+            self._drivers[source] = driver
+            if self._selector:
+                self._selector.register(source, selectors.EVENT_READ, driver)
+
+    def remove(self, driver: Driver) -> None:
+        """Stops to watch it."""
+        for source in (driver.connection, driver.process.sentinel):
+            if self._drivers.pop(source, None) and self._selector:
+                self._selector.unregister(source)
+
+    def ready(self, patience: float | None) -> list[Driver]:
+        """Waits, so many seconds at the most, and returns the drivers that are due, each once."""
+        if self._selector:
+            found = [key.data for key, _ in self._selector.select(patience)]
+        else:
+            found = [self._drivers[source] for source in wait(list(self._drivers), patience)]
+        return list({driver.index: driver for driver in found}.values())
+
+    def close(self) -> None:
+        """Frees what it took."""
+        if self._selector:
+            self._selector.close()
+
+
+def driver_context(preload: Iterable[str]) -> multiprocessing.context.BaseContext:
+    """Forkserver where there is one, with what a driver imports preloaded and shared by all; else spawn."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["actors.pools.driver_process", *preload])
+    return context
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Starts children whose BLAS has one thread."""
+    environment = {name: os.environ.get(name) for name in THREAD_LIMITS}
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in environment.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _clean_start() -> Iterator[None]:
+    """Starts a child that does not re-run this program's main module, and whose BLAS has one thread.
+
+    Both start methods import the parent's main module in the child. It may be the training program or a user's
+    script, and torch with it, which no driver needs: 200 MB and a second each.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        with one_thread_each():
+            yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _set_timeouts(connection: Connection, seconds: float) -> None:
+    """Lets reads and writes fail, where pipes are sockets, when the other side stops in the middle of a message."""
+    if not seconds or sys.platform == "win32":
+        return
+    with socket.socket(fileno=os.dup(connection.fileno())) as pipe:
+        whole = int(seconds)
+        value = struct.pack("ll", whole, int((seconds - whole) * 1e6))
+        pipe.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)
+        pipe.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, value)

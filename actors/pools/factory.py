@@ -1,0 +1,18 @@
+"""The backends by name."""
+
+from typing import Literal
+
+from actors.pools.auto import AutoPool
+from actors.pools.base import Pool
+from actors.pools.processes import ProcessPool
+from actors.pools.threads import ThreadPool
+from actors.rollout import Job
+
+
+def make_pool(job: Job, drivers: int | Literal["auto"], backend: str, timeout: float) -> Pool:
+    """The pool for ``--drivers`` and ``--backend``; ``timeout`` in seconds, 0 for none."""
+    if drivers == "auto":
+        return AutoPool(job, timeout)
+    if drivers == 0 or backend == "thread":
+        return ThreadPool(job, drivers)
+    return ProcessPool(job, drivers, timeout)

@@ -1,0 +1,126 @@
+"""The agent: parameters, optimiser, and one update from a batch. PPO, or REINFORCE with a value baseline."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from actors.seeding import Stream, generator
+from actors.snapshot import NetworkSpec
+from ppo.algorithm.adam import Adam
+from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
+from ppo.algorithm.manual_gradients import WrittenGradients
+from ppo.algorithm.network import initial_parameters
+from ppo.algorithm.update_damping import Agreement
+from ppo.config.fields import Config
+
+LOGGED = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac")
+
+
+class Agent:
+    """Policy and value network in one flat vector, and Adam. There is none for the value where advantages are
+    differences within a slot.
+
+    Args:
+        policy: the policy's network.
+        config: resolved.
+
+    Attributes:
+        value: the value network, or None.
+        parameters: the policy's, then the value's; float64, ``[policy.size + value.size]``.
+        adam: its optimiser.
+        agreement: of its updates from step to step.
+    """
+
+    def __init__(self, policy: NetworkSpec, config: Config):
+        self.policy = policy
+        self.value: NetworkSpec | None = None
+        self.config = config
+        seed = int(generator(config.seed, 0, Stream.INIT).integers(2**62))
+        rng = torch.Generator().manual_seed(seed)
+        assert config.init_std is not None
+        knobs = policy.action_dim if config.first_layer == "law" else None
+        parts = [initial_parameters(self.policy, rng, config.init_std, knobs)]
+        if config.advantages != "slot":
+            self.value = NetworkSpec(policy.obs_dim, policy.hidden_sizes, policy.activation, "value", 1)
+            parts.append(initial_parameters(self.value, rng))
+        parameters = torch.cat(parts)
+        self.parameters = parameters.numpy()  # the same memory
+        written = config.gradients == "written"
+        self.adam = Adam(len(self.parameters), np.float32 if written else np.float64)
+        self.agreement = Agreement(len(self.parameters), config.agreement or 0.0)
+        backend = WrittenGradients if written else AutogradGradients
+        self._networks = backend(self.policy, self.value, parameters, config)
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The policy's parameters, ``[policy.size]``; a view."""
+        return self.parameters[: self.policy.size]
+
+    def values(self, obs: np.ndarray) -> np.ndarray:
+        """V of normalised observations, ``[n]``."""
+        return self._networks.values(obs)
+
+    def update(self, batch: Batch, step: int, learning_rate: float, std_floor: float) -> dict[str, float]:
+        """Takes the gradient steps of one training step; changes the parameters in place.
+
+        Args:
+            batch: the data.
+            step: training step, the key of the shuffles.
+            learning_rate: Adam's step size in this training step.
+            std_floor: of the policy that acted.
+
+        Returns:
+            ``losses/...`` averaged over the minibatches of the last epoch, and ``losses/initial_logratio``, the
+            largest difference between the log-probabilities of driver and learner before the first gradient step.
+        """
+        config, initial_logratio, first = self.config, 0.0, self.adam.steps
+        before = self.parameters.copy()
+        epochs = config.update_epochs or 1
+        stats: list[dict[str, float]] = []
+        if config.num_minibatches == 1:  # the same minibatch in every epoch
+            batch = self._prepared(batch)
+        for epoch in range(epochs):
+            log = epoch in (0, epochs - 1) or config.target_kl is not None
+            stats = []
+            for minibatch in self._minibatches(batch, step, epoch):
+                gradient, stat = self._networks.gradient(minibatch, std_floor, log)
+                if self.adam.steps == first:
+                    initial_logratio = stat["max_logratio"]
+                self.adam.step(self.parameters, self._limited(gradient), learning_rate)
+                stats.append(stat)
+            if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
+                break
+        if config.agreement:
+            self.agreement.shorten(self.parameters, before, learning_rate)
+        if not np.isfinite(self.parameters).all():
+            raise FloatingPointError(f"training step {step}: the parameters are no longer finite")
+        losses = {
+            f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in LOGGED if name in stats[0]
+        }
+        return losses | {"losses/initial_logratio": initial_logratio}
+
+    def _prepared(self, minibatch: Batch) -> Batch:
+        """A minibatch with its advantages normalised, if they are to be."""
+        if not self.config.norm_adv:
+            return minibatch
+        return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
+
+    def _limited(self, gradient: np.ndarray) -> np.ndarray:
+        """The gradient, scaled down in place where its norm is above the limit."""
+        limit = self.config.max_grad_norm
+        norm = float(gradient @ gradient) ** 0.5
+        if limit and norm > limit:
+            gradient *= limit / norm
+        return gradient
+
+    def _minibatches(self, batch: Batch, step: int, epoch: int) -> Iterator[Batch]:
+        """The minibatches of an epoch, reshuffled by its key."""
+        count = self.config.num_minibatches or 1
+        if count == 1:
+            yield batch
+            return
+        order = generator(self.config.seed, step, Stream.MINIBATCHES, epoch).permutation(len(batch.obs))
+        for index in np.array_split(order, count):
+            yield self._prepared(batch.rows(index))

@@ -1,0 +1,262 @@
+"""The gradient of the loss, written out: several times faster than autograd on networks of this size.
+
+Same losses, same numbers as ``ppo.algorithm.losses`` (``tests/ppo/test_written.py`` holds both to 1e-10). What makes it fast:
+buffers are allocated once; an operation on a small array costs a microsecond in NumPy where it costs several in torch;
+the k networks, policy and value or the policy alone, have the same hidden layers, so going back each product, sum and
+slope is taken once for all, ``[k, n, width]``; and float64 is kept for what needs it, the way forward to the
+log-probabilities. A gradient in float32 is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import DTypeLike
+
+from actors.policy import ACTIVATIONS, LOG_SQRT_2PI, RAW_LOG_STD_MAX
+from actors.snapshot import NetworkSpec
+from ppo.algorithm.losses import Batch, ratio_statistics
+from ppo.config.fields import Config
+
+Layer = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Views:
+    """Layers as views of a flat vector: hidden ones stacked, ``[k, inputs, outputs]`` and ``[k, 1, outputs]``.
+
+    k is 2, for policy and value network, or 1 where there is no value network.
+    """
+
+    hidden: list[Layer]
+    heads: list[Layer]
+
+    @classmethod
+    def of(cls, flat: np.ndarray, policy: NetworkSpec, value: NetworkSpec | None) -> "Views":
+        """Views of a vector that holds the policy's parameters and then the value's."""
+        layers, k = policy.views(flat[: policy.size]), 1 if value is None else 2
+        apart = policy.size * flat.itemsize  # a hidden layer lies at the same place in both networks
+        hidden = [(_stacked(weight, k, apart), _stacked(bias[None], k, apart)) for weight, bias in layers[:-1]]
+        heads = layers[-1:] if value is None else [layers[-1], value.views(flat[policy.size :])[-1]]
+        return cls(hidden, heads)
+
+
+def _stacked(part: np.ndarray, k: int, apart: int) -> np.ndarray:
+    """The policy's part and, so many bytes behind it, the value's, ``[k, *part.shape]``; a view."""
+    return np.lib.stride_tricks.as_strided(part, (k, *part.shape), (apart, *part.strides))
+
+
+class Buffers:
+    """Room for a minibatch of ``n`` rows.
+
+    Attributes:
+        policy: the policy's hidden activations, float64, ``[n, width]`` each.
+        all: those of all k networks, ``[k, n, width]`` each.
+        slopes: of the loss at them.
+        obs: observations, ``[n, obs_dim]``.
+        ones: to sum rows with, ``[1, n]``.
+    """
+
+    def __init__(self, n: int, spec: NetworkSpec, k: int, dtype: DTypeLike):
+        self.policy = [np.empty((n, width)) for width in spec.hidden_sizes]
+        self.all = [np.empty((k, n, width), dtype) for width in spec.hidden_sizes]
+        self.slopes = [np.empty((k, n, width), dtype) for width in spec.hidden_sizes]
+        self.obs = np.empty((n, spec.obs_dim), dtype)
+        self.ones = np.ones((1, n), dtype)
+
+
+class WrittenGradients:
+    """Values of a batch, and the gradient of the loss, by NumPy. Takes the same as ``AutogradGradients``.
+
+    Args:
+        dtype: of the value network and of the gradient.
+    """
+
+    def __init__(
+        self,
+        policy: NetworkSpec,
+        value: NetworkSpec | None,
+        parameters: torch.Tensor,
+        config: Config,
+        dtype: DTypeLike = np.float32,
+    ):
+        self.policy, self.value, self.config, self._dtype = policy, value, config, dtype
+        self._parameters = parameters.detach().numpy()
+        self._policy_layers = policy.views(self._parameters[: policy.size])
+        self._rounded = np.empty(len(parameters), dtype)
+        self._layers = Views.of(self._rounded, policy, value)
+        self._gradient = np.zeros(len(parameters), dtype)
+        self._slopes = Views.of(self._gradient, policy, value)
+        self._buffers: dict[int, Buffers] = {}
+        self._activation = ACTIVATIONS[policy.activation]
+
+    def values(self, obs: np.ndarray) -> np.ndarray:
+        """V of normalised observations, ``[n]``, float64."""
+        assert self.value is not None
+        self._rounded[:] = self._parameters
+        buffers = self._room(len(obs))
+        buffers.obs[:] = obs
+        return self._value_forward(buffers).astype(np.float64)
+
+    def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[np.ndarray, dict[str, float]]:
+        """Gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it.
+
+        The next call overwrites the gradient.
+        """
+        self._rounded[:] = self._parameters
+        buffers = self._room(len(batch.obs))
+        buffers.obs[:] = batch.obs
+        out = self._policy_forward(batch.obs, buffers)
+        head = self._categorical if self.policy.head == "categorical" else self._gaussian
+        d_out, losses = head(out, batch, std_floor, log)
+        slopes = [d_out.astype(self._dtype)]
+        if self.value is not None:
+            d_values = self._value_slope(self._value_forward(buffers), batch, losses, log)
+            slopes.append(d_values[:, None].astype(self._dtype))
+        self._backward(buffers, slopes)
+        return self._gradient, losses
+
+    def _room(self, n: int) -> Buffers:
+        if n not in self._buffers:
+            self._buffers[n] = Buffers(n, self.policy, len(self._layers.heads), self._dtype)
+        return self._buffers[n]
+
+    def _policy_forward(self, obs: np.ndarray, buffers: Buffers) -> np.ndarray:
+        """The policy's outputs, ``[n, outputs]``, float64."""
+        *hidden, (weight, bias) = self._policy_layers
+        x = obs
+        for (w, b), h, rounded in zip(hidden, buffers.policy, buffers.all, strict=True):
+            np.matmul(x, w, out=h)
+            h += b
+            x = self._activation(h, out=h)
+            rounded[0] = h
+        return x @ weight + bias
+
+    def _value_forward(self, buffers: Buffers) -> np.ndarray:
+        """The value's outputs, ``[n]``."""
+        x = buffers.obs
+        for (w, b), activations in zip(self._layers.hidden, buffers.all, strict=True):
+            h = activations[1]
+            np.matmul(x, w[1], out=h)
+            h += b[1]
+            x = self._activation(h, out=h)
+        weight, bias = self._layers.heads[1]
+        return (x @ weight + bias)[:, 0]
+
+    def _backward(self, buffers: Buffers, slopes: list[np.ndarray]) -> None:
+        """Fills the gradient from the slopes of the loss at each network's outputs, ``[n, outputs]``."""
+        depth = len(buffers.all)
+        d = np.empty((len(slopes), 0, 0))
+        for i, slope in enumerate(slopes):
+            (weight, _), (d_weight, d_bias) = self._layers.heads[i], self._slopes.heads[i]
+            last = buffers.all[-1][i] if depth else buffers.obs
+            np.matmul(last.T, slope, out=d_weight)
+            np.matmul(buffers.ones, slope, out=d_bias[None])
+            if depth:
+                d = buffers.slopes[-1]
+                np.matmul(slope, weight.T, out=d[i])
+        for number in reversed(range(depth)):
+            h = buffers.all[number]
+            if self.policy.activation == "tanh":
+                h *= h  # the activation itself is not needed any more
+                np.subtract(1, h, out=h)
+                d *= h
+            else:
+                d *= h > 0
+            d_weight, d_bias = self._slopes.hidden[number]
+            below = buffers.all[number - 1].transpose(0, 2, 1) if number else buffers.obs.T
+            np.matmul(below, d, out=d_weight)
+            np.matmul(buffers.ones, d, out=d_bias)
+            if number:
+                d = np.matmul(d, self._layers.hidden[number][0].transpose(0, 2, 1), out=buffers.slopes[number - 1])
+
+    def _gaussian(
+        self, out: np.ndarray, batch: Batch, std_floor: float, log: bool
+    ) -> tuple[np.ndarray, dict[str, float]]:
+        """Slope of the loss at the outputs, ``[n, 2 * action_dim]``, and the losses."""
+        n, dim = len(out), self.policy.action_dim
+        unlimited = out[:, dim:]
+        raw = np.minimum(unlimited, RAW_LOG_STD_MAX)
+        raw *= 2
+        raw_var = np.exp(raw, out=raw)
+        var = raw_var + std_floor**2
+        log_var = np.log(var)
+        deviation = batch.actions - out[:, :dim]
+        pull = deviation / var
+        z2 = np.multiply(deviation, pull, out=deviation)
+        total = (z2 + log_var).sum(axis=1)
+        total *= -0.5
+        total -= dim * LOG_SQRT_2PI
+        slope, losses = self._policy_slope(total, batch, log)
+        column = slope[:, None]
+        d_out = np.empty((n, 2 * dim))
+        np.multiply(column, pull, out=d_out[:, :dim])
+        z2 -= 1
+        z2 *= column
+        if self.config.ent_coef:
+            z2 -= self.config.ent_coef / n
+        raw_var /= var  # slope of the log std at the raw one
+        z2 *= raw_var
+        np.multiply(z2, unlimited <= RAW_LOG_STD_MAX, out=d_out[:, dim:])
+        if log:
+            losses["entropy"] = float(0.5 * log_var.sum() / n + dim * (LOG_SQRT_2PI + 0.5))
+        return d_out, losses
+
+    def _categorical(
+        self, out: np.ndarray, batch: Batch, std_floor: float, log: bool
+    ) -> tuple[np.ndarray, dict[str, float]]:
+        """Slope of the loss at the logits, ``[n, sum of the choices]``, and the losses."""
+        log_p = np.empty_like(out)
+        for part in self.policy.logits:
+            log_p[:, part] = out[:, part] - out[:, part].max(axis=1, keepdims=True)
+            log_p[:, part] -= np.log(np.exp(log_p[:, part]).sum(axis=1, keepdims=True))
+        rows = np.arange(len(out))[:, None]
+        columns = batch.actions.astype(np.int64) + [part.start for part in self.policy.logits]
+        slope, losses = self._policy_slope(log_p[rows, columns].sum(axis=1), batch, log)
+        p = np.exp(log_p)
+        d_out = -slope[:, None] * p
+        d_out[rows, columns] += slope[:, None]
+        entropy = 0.0
+        for part in self.policy.logits:
+            entropies = -(p[:, part] * log_p[:, part]).sum(axis=1, keepdims=True)
+            d_out[:, part] += (self.config.ent_coef / len(out)) * p[:, part] * (log_p[:, part] + entropies)
+            entropy += float(entropies.mean())
+        if log:
+            losses["entropy"] = entropy
+        return d_out, losses
+
+    def _policy_slope(self, logprobs: np.ndarray, batch: Batch, log: bool) -> tuple[np.ndarray, dict[str, float]]:
+        """Slope of the policy loss at the log-probabilities, ``[n]``, and the losses."""
+        n, clip = len(logprobs), self.config.clip_coef
+        logratio = logprobs - batch.logprobs
+        losses = ratio_statistics(logratio, clip) if log else {}
+        if self.config.algo == "reinforce":
+            if log:
+                losses["policy_loss"] = -float(batch.advantages @ logprobs) / n
+            return batch.advantages / -n, losses
+        ratio = np.exp(logratio, out=logratio)
+        weights = batch.advantages / -n
+        free = weights * ratio
+        clipped = np.minimum(ratio, 1 + clip)
+        np.maximum(clipped, 1 - clip, out=clipped)
+        clipped *= weights
+        if log:
+            losses["policy_loss"] = float(np.maximum(free, clipped).sum())
+        free *= free >= clipped
+        return free, losses
+
+    def _value_slope(self, values: np.ndarray, batch: Batch, losses: dict[str, float], log: bool) -> np.ndarray:
+        """Slope of the weighted value loss at the values, ``[n]``; adds the loss to ``losses``."""
+        assert batch.returns is not None and batch.values is not None
+        slope = values - batch.returns
+        squared = slope * slope if log or self.config.clip_vloss else slope
+        if self.config.clip_vloss:
+            limit = self.config.clip_coef
+            change = values - batch.values
+            moved = batch.values + np.clip(change, -limit, limit) - batch.returns
+            slope = np.where(moved * moved > squared, moved * (np.abs(change) <= limit), slope)
+            squared = np.maximum(squared, moved * moved)
+        if log:
+            losses["value_loss"] = 0.5 * float(squared.mean())
+        slope *= self.config.vf_coef / len(values)
+        return slope

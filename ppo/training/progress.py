@@ -1,0 +1,108 @@
+"""What a user sees: the progress bar, the table at the end, TensorBoard events."""
+
+import pathlib
+import sys
+from typing import Any
+
+from tqdm import tqdm
+
+from env.errors import UsageError
+from ppo.training.plots import available
+from ppo.training.run_dir import Row
+from ppo.training.timing import PHASES, Timing
+
+
+class Progress:
+    """A bar with the training step, the current score, env steps per second and the split of the time."""
+
+    def __init__(self, first: int, total: int, column: str, quiet: bool):
+        self._bar = tqdm(total=total, initial=first, unit="step", disable=quiet, dynamic_ncols=True)
+        self._name = column.rpartition("/")[2]
+        self._score = ""
+        self._env_steps = 0
+
+    def scored(self, score: float) -> None:
+        """Shows a new score."""
+        self._score = f"{self._name} {score:.3g}, "
+
+    def step(self, env_steps: int, timing: Timing) -> None:
+        """Counts a training step that ran so many env steps."""
+        self._env_steps += env_steps
+        if not self._bar.disable:
+            rate = self._env_steps / max(self._bar.format_dict["elapsed"], 1e-9)
+            self._bar.set_postfix_str(
+                f"{self._score}{rate:,.0f} env steps/s, collect/train/broadcast {timing.split()} %", refresh=False
+            )
+            self._bar.update()
+
+    def say(self, text: str) -> None:
+        """Shows a line above the bar."""
+        if not self._bar.disable:
+            self._bar.write(text, file=sys.stderr)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class Tracker:
+    """TensorBoard events, or nothing where they are not wanted."""
+
+    def __init__(self, wanted: bool):
+        self._writer_class: Any = None
+        if wanted:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError:
+                raise UsageError("--track: TensorBoard is not installed; pip install 'tuninglaw[track]'") from None
+            self._writer_class = SummaryWriter
+        self._writer: Any = None
+
+    def log(self, directory: pathlib.Path, row: Row) -> None:
+        """Writes the scalars of a row of ``metrics.csv``."""
+        if self._writer_class is None:
+            return
+        if self._writer is None:
+            self._writer = self._writer_class(str(directory))
+        for name, value in row.items():
+            if "/" in name:
+                self._writer.add_scalar(name, value, int(row["training_step"]))
+        sps = row["env_steps"] / max(row["time/loop"], 1e-9)
+        self._writer.add_scalar("charts/SPS", sps, int(row["training_step"]))
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pictures: list[str]) -> str:
+    """The short table at the end of a run."""
+    score = summary["eval"]
+    lines = []
+    if score["final"] is not None:
+        lines.append(
+            (
+                "result",
+                f"{score['metric']} {score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 "
+                f"training steps {score['last_1000_mean']:.4g})",
+            )
+        )
+    spent = f"{summary['env_steps']:,} env steps"
+    if summary["objective_evaluations"]:
+        spent += (
+            f", {summary['objective_evaluations']:,} evaluations of f, and {summary['eval_evaluations']:,} to "
+            f"evaluate the law"
+        )
+    lines.append(("spent", spent))
+    parts = ", ".join(f"{phase} {timing.totals[phase]:.1f} s" for phase in PHASES)
+    lines.append(("time", f"{timing.loop:.1f} s: {parts}"))
+    use = summary["resources"]
+    usage = f"{use['cpu_percent']:.0f} % CPU, {use['peak_memory_mb']:,.0f} MB in {use['processes']} processes"
+    if "gpu_percent" in use:
+        usage += f", {use['gpu_percent']:.0f} % GPU"
+    lines.append(("machine", usage))
+    if summary["driver_restarts"]:
+        lines.append(("drivers", f"{summary['driver_restarts']} died or hung and were replaced"))
+    lines.append(("files", f"{directory}: {', '.join(['law.npz', 'metrics.csv', 'summary.json', *pictures])}"))
+    if not available():
+        lines.append(("note", "no pictures without matplotlib: pip install 'tuninglaw[plot]'"))
+    return "\n".join(f"{name:>8}  {text}" for name, text in lines)

@@ -1,0 +1,134 @@
+"""The files of a run."""
+
+import csv
+import datetime
+import itertools
+import json
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from actors.law import save_law
+from actors.snapshot import Snapshot
+from env.errors import UsageError
+from ppo.config.fields import Config
+from ppo.config.file import read_config
+from ppo.evaluation.evaluator import Evaluator
+from ppo.training.checkpoint import load_checkpoint, save_checkpoint, write_atomically
+
+Row = dict[str, float]
+
+
+def default_path(config: Config) -> pathlib.Path:
+    """``runs/<environment>-<seed>-<date and time>``."""
+    name = "".join(c if c.isalnum() else "-" for c in config.env.rpartition(":")[2])
+    stem = f"{name}-{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
+    return next(path for path in (pathlib.Path("runs", name) for name in names) if not path.exists())
+
+
+def check_free(path: pathlib.Path) -> None:
+    """Raises UsageError unless ``path`` can become a new run's directory."""
+    if len(path.name) > 200:
+        raise UsageError(f"--run-dir {path.name[:20]}...: a name of {len(path.name)} characters is too long")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"--run-dir {path}: exists and is not empty; name another one, or go on with --resume {path}")
+    parent = next(p for p in [path, *path.absolute().parents] if p.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"--run-dir {path}: {parent} is not a directory that can be written to")
+
+
+class RunDir:
+    """A run's directory: ``config.json``, ``metrics.csv``, ``timing.json``, ``summary.json``, ``checkpoint.npz``,
+    ``law.npz`` and pictures."""
+
+    def __init__(self, path: str | pathlib.Path):
+        self.path = pathlib.Path(path)
+        self.rows: list[Row] = []
+
+    @property
+    def metrics(self) -> pathlib.Path:
+        return self.path / "metrics.csv"
+
+    @property
+    def checkpoint(self) -> pathlib.Path:
+        return self.path / "checkpoint.npz"
+
+    def create(self, config: Config) -> None:
+        """Makes the directory of a new run, unless another run was quicker."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with (self.path / "config.json").open("x", encoding="utf-8") as file:
+                file.write(config.to_json())
+        except FileExistsError:
+            raise UsageError(f"--run-dir {self.path}: another run has just begun in it") from None
+        except OSError as error:
+            raise UsageError(f"--run-dir {self.path}: cannot be made ({error.strerror})") from None
+
+    def config(self, flag: str = "--resume") -> Config:
+        """The configuration of an existing run.
+
+        Raises:
+            UsageError: it is not a run's directory; the text names ``flag``.
+        """
+        if not (self.path / "config.json").is_file():
+            raise UsageError(f"{flag} {self.path}: not a run directory, there is no config.json in it")
+        return read_config(self.path / "config.json", flag)
+
+    def summary(self) -> dict[str, Any] | None:
+        """What a finished run's ``summary.json`` holds; None where there is none."""
+        path = self.path / "summary.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    def append(self, row: Row) -> None:
+        """Adds a row to ``metrics.csv``; the first one sets the columns."""
+        self.rows.append(row)
+        with self.metrics.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(row))
+            if len(self.rows) == 1:
+                writer.writeheader()
+            writer.writerow(row)
+
+    def rewind(self, step: int) -> None:
+        """Drops the rows after training step ``step``, which a resumed run writes again."""
+        if not self.metrics.is_file():
+            return
+        lines = self.metrics.read_text(encoding="utf-8").splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith("\n")]
+        try:
+            kept = whole[:1] + [line for line in whole[1:] if int(line.split(",")[0]) <= step]
+            self.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(kept)]
+        except (ValueError, TypeError):
+            raise UsageError(f"--resume {self.path}: metrics.csv is damaged") from None
+        write_atomically(self.metrics, "".join(kept if self.rows else []).encode())
+
+    def save(self, state: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+        """Writes the checkpoint."""
+        save_checkpoint(self.checkpoint, state, meta)
+
+    def load(self, flag: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Reads the checkpoint."""
+        return load_checkpoint(self.checkpoint, flag)
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Writes ``timing.json`` or ``summary.json``."""
+        write_atomically(self.path / name, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+    def write_law(self, snapshot: Snapshot) -> None:
+        """Writes ``law.npz``."""
+        save_law(self.path / "law.npz", snapshot)
+
+    def eval_summary(self, evaluator: Evaluator) -> dict[str, Any]:
+        """Statistics of the evaluations, over the thesis's first and last 1,000 training steps."""
+        steps = np.array([row["training_step"] for row in self.rows])
+        scores = np.array([row[evaluator.column] for row in self.rows])
+        names = ("first_1000_mean", "first_1000_variance", "last_1000_mean", "last_1000_variance", "best", "final")
+        if not len(steps):
+            return {"metric": evaluator.metric} | dict.fromkeys(names)
+        first, last = scores[steps <= 1000], scores[steps > steps[-1] - 1000]
+        first = first if len(first) else scores[:1]
+        best = scores.max() if evaluator.metric == "mean_return" else scores.min()
+        values = (first.mean(), first.var(), last.mean(), last.var(), best, scores[-1])
+        return {"metric": evaluator.metric} | dict(zip(names, map(float, values), strict=True))

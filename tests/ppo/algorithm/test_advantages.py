@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from ppo.algorithm.advantages import evening_weights, gae, slot_differences
+
+GAMMA, LAMBDA = 0.5, 0.5
+#            continues  terminated  truncated   both
+REWARDS = [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]
+VALUES = [[0.5, 1.0, 1.5], [0.5, 1.0, 1.5], [0.5, 1.0, 1.5], [0.5, 1.0, 1.5]]
+# What each step led to; where an episode ends in step 1, that is not the next value.
+FINAL = [[1.0, 1.5, 4.0], [1.0, 8.0, 4.0], [1.0, 8.0, 4.0], [1.0, 8.0, 4.0]]
+TERMINATED = [[0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 1, 1]]
+TRUNCATED = [[0, 0, 1], [0, 0, 1], [0, 1, 1], [0, 1, 0]]
+# Worked out by hand: delta = r + 0.5 V' - V (V' = 0 if terminated), A_t = delta_t + 0.25 A_t+1 within an episode.
+EXPECTED = [
+    # deltas 1.0, 1.75, 3.5: A2 = 3.5, A1 = 1.75 + 0.875 = 2.625, A0 = 1 + 0.65625
+    [1.65625, 2.625, 3.5],
+    # step 1 terminates: delta1 = 2 - 1 = 1 and nothing behind it counts; A0 = 1 + 0.25
+    [1.25, 1.0, 3.5],
+    # step 1 is truncated: delta1 = 2 + 0.5 * 8 - 1 = 5, the recursion is cut all the same; A0 = 1 + 1.25
+    [2.25, 5.0, 3.5],
+    # both: no bootstrap; the last step terminates: delta2 = 3 - 1.5
+    [1.25, 1.0, 1.5],
+]
+
+
+def arrays():
+    return (np.array(a, float) for a in (REWARDS, VALUES, FINAL)), (np.array(a, bool) for a in (TERMINATED, TRUNCATED))
+
+
+def test_against_a_table_worked_out_by_hand():
+    numbers, ends = arrays()
+    assert gae(*numbers, *ends, GAMMA, LAMBDA).tolist() == EXPECTED
+
+
+def test_lambda_1_is_the_return_minus_the_value_and_lambda_0_the_one_step_error():
+    (rewards, values, final), (terminated, truncated) = (list(a) for a in arrays())
+    one_step = gae(rewards, values, final, terminated, truncated, GAMMA, 0.0)
+    assert one_step == pytest.approx(rewards + GAMMA * np.where(terminated, 0, final) - values)
+    whole = gae(rewards, values, final, terminated, truncated, GAMMA, 1.0)
+    assert whole[0, 0] == pytest.approx(1 + 0.5 * 2 + 0.25 * 3 + 0.125 * 4 - 0.5)
+    assert whole[1, 0] == pytest.approx(1 + 0.5 * 2 - 0.5)
+
+
+def test_a_slot_that_is_left_open_is_refused():
+    with pytest.raises(ValueError, match="last step"):
+        gae(*np.ones((3, 1, 2)), np.zeros((1, 2), bool), np.zeros((1, 2), bool), GAMMA, LAMBDA)
+
+
+INSIDE = np.zeros((3, 2, 1))
+
+
+def unit(values):
+    return values / np.sqrt(np.mean(np.square(values)))
+
+
+def test_differences_within_a_slot_by_hand():
+    f = np.array([[3.0, 1.0], [0.0, 4.0], [7.0, 7.0]])
+    expected = np.log1p([[2 / 3, 2 / 3], [4 / 3, 4 / 3], [0, 0]]) * [[-1, 1], [1, -1], [0, 0]]  # the median is 3
+    assert slot_differences(f, INSIDE, 0.0) == pytest.approx(unit(expected))
+
+
+def test_ranks_within_a_batch_by_hand():
+    f = np.array([[3.0, 1.0], [0.0, 4.0], [7.0, 7.0]])  # so many are better: 2 1, 0 3, 4 4
+    expected = np.log([[1.5 / 2.5, 2.5 / 1.5], [3.5 / 0.5, 0.5 / 3.5], [1, 1]])
+    assert slot_differences(f, INSIDE, 1.0) == pytest.approx(unit(expected))
+    mixed = 0.25 * slot_differences(f, INSIDE, 1.0) + 0.75 * slot_differences(f, INSIDE, 0.0)
+    assert slot_differences(f, INSIDE, 0.25) == pytest.approx(mixed)
+
+
+def test_each_of_several_outcomes_is_measured_against_the_mean_of_the_others():
+    f = np.array([[1.0, 2.0, 6.0]])  # minus the others' means: -3, -1.5, 4.5
+    expected = unit(np.log1p([[1, 0.5, 1.5]]) * [1, 1, -1])
+    assert slot_differences(f, np.zeros((1, 3, 2)), 0.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("by_rank", [0.0, 0.4, 1.0])
+def test_differences_do_not_depend_on_the_scale_or_the_place_of_f(by_rank):
+    f = np.random.default_rng(0).normal(size=(3, 2))
+    expected = slot_differences(f, INSIDE, by_rank)
+    assert slot_differences(1024 * f, INSIDE, by_rank).tobytes() == expected.tobytes()
+    assert slot_differences(1e-3 * f + 500, INSIDE, by_rank) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("by_rank", [0.0, 1.0])
+def test_between_equal_outcomes_the_action_less_out_of_bounds_wins(by_rank):
+    f = np.array([[5.0, 5.0], [5.0, 5.0], [1.0, 2.0]])
+    actions = np.array([[[1.5], [3.0]], [[-4.0], [0.0]], [[9.0], [0.0]]])
+    advantages = slot_differences(f, actions, by_rank)
+    assert advantages[:2].tolist() == [[1, -1], [-1, 1]]
+    assert advantages[2, 0] > 0 > advantages[2, 1]  # f comes first
+    assert slot_differences(np.ones((3, 2)), INSIDE, by_rank).tolist() == np.zeros((3, 2)).tolist()
+
+
+@pytest.mark.parametrize("by_rank", [0.0, 1.0])
+def test_ties_among_several_time_steps_are_ties(by_rank):
+    f = np.array([[0.1, 0.1, 0.1], [1.0, 2.0, 3.0], [5.0, 5.0, 7.0]])
+    actions = np.array([[[1.5], [1.2], [1.1]], [[0.0], [2.0], [0.0]], [[1.1], [0.0], [0.0]]])
+    advantages = slot_differences(f, actions, by_rank)
+    assert advantages[0].tolist() == [-1, 0, 1]  # by how far out of bounds, no rounding errors beside
+    assert advantages[1].tolist() == slot_differences(f, 0 * actions, by_rank)[1].tolist()  # no ties, no look at bounds
+    assert advantages[2, 1] - advantages[2, 0] == pytest.approx(1)  # the tied ones, half each against the third
+
+
+def test_crowded_conditions_count_as_much_as_lonely_ones():
+    crowd, grid = np.full((10, 1), 0.9), np.linspace(-0.95, 0.95, 20)[:, None]
+    weights = evening_weights(np.concatenate([crowd, grid]), 0.2)
+    assert weights.mean() == pytest.approx(1)
+    assert np.ptp(weights[:10]) < 1e-12
+    assert weights[0] < 0.5 * weights[15]
+    right = weights[:10].sum() + weights[10:][grid[:, 0] > 0.45].sum()
+    left = weights[10:][grid[:, 0] < -0.45].sum()
+    assert right == pytest.approx(left, rel=0.3)  # of 16 slots there and 6 here
+
+
+@pytest.mark.parametrize("conditions", [1, 3])
+def test_even_conditions_have_even_weights_up_to_the_bounds(conditions):
+    n = 40 if conditions == 1 else 8
+    axes = np.meshgrid(*[(np.arange(n) + 0.5) * 2 / n - 1] * conditions)  # the middles of equal cells
+    weights = evening_weights(np.stack([axis.ravel() for axis in axes], axis=1), 0.2)
+    assert weights == pytest.approx(np.ones(len(weights)), abs=0.15)
+    assert evening_weights(np.array([[0.3] * conditions]), 0.2) == pytest.approx([1])
