@@ -5,6 +5,7 @@ Knows nothing of learning and loads no torch. Importing it registers the ``tunin
 
 import gymnasium
 
+from env.description import Description
 from env.errors import UsageError
 from env.make import Problem
 from env.objectives import OBJECTIVES, Objective
@@ -13,6 +14,7 @@ from env.tuning import TuningEnv, TuningVectorEnv
 
 __all__ = [
     "OBJECTIVES",
+    "Description",
     "Objective",
     "Problem",
     "TempControlEnv",

@@ -1,17 +1,13 @@
 """From the name of a problem to a batched environment by the conventions of ``gymnasium.vector.VectorEnv``."""
 
-import ast
 import contextlib
 import dataclasses
 import functools
-import importlib
 import inspect
-import json
 import re
-import types
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import gymnasium
@@ -19,7 +15,9 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from env.errors import UsageError, nearest
+from env.description import Description
+from env.errors import UsageError
+from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
 from env.starts import STATES, ClassicStart, RowsVectorEnv
 from env.tuning import TuningVectorEnv
@@ -38,7 +36,7 @@ class Problem:
         knobs: how many of them are tuned (None: 1).
         time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment).
         evaluation_cost_ms: latency added to each row of an objective's evaluation.
-        env_kwargs: keywords for the environment or objective, ``name=value`` each; values as JSON, or else text.
+        env_kwargs: keywords of the environment or objective.
     """
 
     env: str
@@ -46,26 +44,20 @@ class Problem:
     knobs: int | None = None
     time_steps: int | None = None
     evaluation_cost_ms: float = 0.0
-    env_kwargs: tuple[str, ...] = ()
+    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """What the environment is made with."""
-        pairs = [_keyword(word) for word in self.env_kwargs]
-        names = [name for name, _ in pairs]
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(f"--env-kwargs {' '.join(self.env_kwargs)}: {name} is given more than once")
-        return dict(pairs)
+    def __hash__(self) -> int:
+        # The default hash would need hashable keyword values.
+        return hash((self.env, self.dims, self.knobs, self.time_steps, tuple(sorted(self.env_kwargs))))
 
     @property
     def family(self) -> Literal["tuning", "control"]:
-        target = resolve(self.env)
+        target = find_environment(self.env)
         return "tuning" if isinstance(target, type) and issubclass(target, Objective) else "control"
 
     def objective(self) -> Objective | None:
         """A new objective, of a tuning problem; else None."""
-        target: Any = resolve(self.env)
+        target: Any = find_environment(self.env)
         if target in OBJECTIVES.values():
             given = {"dims": self.dims, "knobs": self.knobs}
             return self._made(target, {name: value for name, value in given.items() if value is not None})
@@ -76,7 +68,7 @@ class Problem:
 
     def __getstate__(self) -> dict[str, Any]:
         """With what another process needs to register the id, since it does not run the program that did."""
-        target = resolve(self.env)
+        target = find_environment(self.env)
         spec = None
         if isinstance(target, str) and ":" not in self.env:
             made_by = gymnasium.spec(target).entry_point
@@ -98,27 +90,32 @@ class Problem:
             gymnasium.registry.setdefault(self.env, EnvSpec.from_json(spec))
 
     def slot_length(self) -> int:
-        """Time steps of a slot: ``time_steps``, or the default of the environment."""
+        """Returns the time steps of a slot: ``time_steps``, or the default of the environment.
+
+        Raises:
+            UsageError: neither is there.
+        """
         if self.time_steps is not None:
             return self.time_steps
         if self.family == "tuning":
             return TUNING_TIME_STEPS
-        return self.episode_limit() or _no_limit(self.env)
+        limit = self.describe().episode_limit
+        if limit is None:
+            raise UsageError(f"--time-steps is needed: --env {self.env} has no time limit of its own")
+        return limit
 
-    def episode_limit(self) -> int | None:
-        """The environment's own time limit, if it has one."""
-        with contextlib.closing(self.make_single()) as env:
-            return env.spec.max_episode_steps if env.spec else None
+    def describe(self) -> Description:
+        """Describes one row of the environment; it is built once for that, and the answer is cached.
 
-    def reward_threshold(self) -> float | None:
-        """The return at which Gymnasium holds the environment to be solved, if it names one."""
-        with contextlib.closing(self.make_single()) as env:
-            return env.spec.reward_threshold if env.spec else None
+        Raises:
+            UsageError: the environment cannot be made, or its actions or observations are not supported.
+        """
+        # Neither of the two changes the description.
+        return _describe(dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0))
 
-    def action_space(self) -> spaces.Space:
-        """Of one environment."""
-        with contextlib.closing(self.make_single()) as env:
-            return env.action_space
+    def without_load(self) -> "Problem":
+        """Returns the same problem without what only keeps the processor busy, as the environment declares it."""
+        return dataclasses.replace(self, env_kwargs={**self.env_kwargs, **self.describe().without_load})
 
     def make_batch(self, num_envs: int, objective: Objective | None) -> VectorEnv:
         """Builds a batch of rows that never resets by itself (``AutoresetMode.DISABLED``).
@@ -131,13 +128,7 @@ class Problem:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         if (native := self._native(num_envs)) is not None:
             return native
-        batch = RowsVectorEnv([self.make_single] * num_envs)
-        if not isinstance(batch.single_action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
-            raise UsageError(
-                f"--env {self.env}: actions {batch.single_action_space} are not supported, only Box, Discrete and "
-                f"MultiDiscrete are"
-            )
-        return batch
+        return RowsVectorEnv([self.make_single] * num_envs)
 
     def _native(self, num_envs: int) -> VectorEnv | None:
         """The environment's own batched form, where that is one for a rollout.
@@ -146,7 +137,7 @@ class Problem:
         (``keyed_rows``), and that rows never reset by themselves; it takes the time limit that is registered, as
         ``gymnasium.make_vec`` gives it; and it observes a flat Box.
         """
-        target, keywords = resolve(self.env), self.keywords
+        target, keywords = find_environment(self.env), self.env_kwargs
         spec = gymnasium.spec(target) if isinstance(target, str) else None
         if spec is None or spec.vector_entry_point is None:
             return None
@@ -172,7 +163,7 @@ class Problem:
 
     def make_single(self) -> gymnasium.Env:
         """One environment, its observations flat."""
-        target: Any = resolve(self.env)
+        target: Any = find_environment(self.env)
         try:
             with warnings.catch_warnings():
                 # A lower version may be another problem, not an older one: TempControl-v0.
@@ -192,84 +183,38 @@ class Problem:
     def _made(self, maker: Callable[..., Any], given: dict[str, Any] | None = None) -> Any:
         """What ``maker`` makes with these keywords and the user's."""
         try:
-            return maker(**(given or {}), **self.keywords)
+            return maker(**(given or {}), **self.env_kwargs)
         except (TypeError, ValueError) as error:
             message = str(error)
             if unexpected := re.search(r"unexpected keyword argument '(\w+)'", message):
                 message = f"--env {self.env} takes no keyword '{unexpected[1]}'"
-            elif not self.keywords and not re.search(r"missing \d+ required", message):
+            elif not self.env_kwargs and not re.search(r"missing \d+ required", message):
                 raise
-            raise UsageError(f"--env-kwargs {' '.join(self.env_kwargs) or 'is needed'}: {message}") from error
+            given_words = " ".join(f"{name}={value}" for name, value in self.env_kwargs.items())
+            raise UsageError(f"--env-kwargs {given_words or 'is needed'}: {message}") from error
 
 
 def _flat(space: spaces.Space) -> bool:
     return isinstance(space, spaces.Box) and len(space.shape) == 1
 
 
-def _keyword(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise UsageError(f"--env-kwargs {text}: must be name=value")
-    for parse in (json.loads, ast.literal_eval):  # true or True, null or None
-        with contextlib.suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            return name, parse(value)
-    return name, value
-
-
-def _no_limit(env: str) -> int:
-    raise UsageError(f"--time-steps is needed: --env {env} has no time limit of its own")
-
-
-def import_object(flag: str, path: str) -> Any:
-    """Imports ``package.module:Name``; ``flag`` is the one to blame when that fails."""
-    name = path.partition(":")[2]
-    if not name.isidentifier():
-        raise UsageError(f"{flag} {path}: must be package.module:Class")
-    module = _import_module(flag, path)
-    if not hasattr(module, name):
-        raise UsageError(f"{flag} {path}: module '{module.__name__}' has no '{name}'{nearest(name, vars(module))}")
-    return getattr(module, name)
-
-
-def _import_module(flag: str, path: str) -> types.ModuleType:
-    """Imports what stands before the colon."""
-    module_name = path.partition(":")[0]
-    if not all(part.isidentifier() for part in module_name.split(".")):
-        raise UsageError(f"{flag} {path}: must be package.module:Class")
-    if module_name == "__main__":
-        raise UsageError(f"{flag} {path}: put it in a module of its own; drivers do not run the main program again")
-    try:
-        return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the user's module exists, and what it imports does not
-        raise UsageError(f"{flag} {path}: no module named '{module_name}' can be imported from here") from None
-
-
 @functools.lru_cache
-def resolve(env: str) -> type | str:
-    """What ``--env`` names: a class (an ``Objective`` or a ``gymnasium.Env``), or a registered Gymnasium id."""
-    if env in OBJECTIVES:
-        return OBJECTIVES[env]
-    for objective in OBJECTIVES.values():
-        if env == f"tuninglaw/{objective.__name__}-v0":
-            return objective
-    _, colon, name = env.rpartition(":")
-    if colon and re.search(r"-v\d+$", name):
-        _import_module("--env", env)
-    elif colon:
-        target = import_object("--env", env)
-        if not (isinstance(target, type) and issubclass(target, Objective | gymnasium.Env)):
-            raise UsageError(f"--env {env}: must be a subclass of env.Objective or of gymnasium.Env")
-        if inspect.isabstract(target):
-            raise UsageError(f"--env {env}: lacks {', '.join(sorted(vars(target)['__abstractmethods__']))}")
-        return target
-    try:
-        gymnasium.spec(name)
-    except gymnasium.error.Error:
-        known = [*OBJECTIVES, *gymnasium.registry]
-        raise UsageError(
-            f"--env {env}: unknown{nearest(name, known)}; known are {', '.join(OBJECTIVES)}, any registered "
-            f"Gymnasium id, package.module:Id-v0 of one that a module registers, and package.module:Class"
-        ) from None
-    return name
+def _describe(problem: Problem) -> Description:
+    target = find_environment(problem.env)
+    with contextlib.closing(problem.make_batch(1, problem.objective())) as batch:
+        observations, actions = batch.single_observation_space, batch.single_action_space
+        if not isinstance(actions, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
+            raise UsageError(
+                f"--env {problem.env}: actions {actions} are not supported, only Box, Discrete and MultiDiscrete are"
+            )
+        assert isinstance(observations, spaces.Box), "make_batch flattens observations"
+        # A native batch has no spec of its own; it takes none of the keywords that would change the registered one.
+        spec = batch.spec or (gymnasium.spec(target) if isinstance(target, str) else None)
+        return Description(
+            observations,
+            actions,
+            getattr(batch, "start_space", None),
+            spec.max_episode_steps if spec else None,
+            spec.reward_threshold if spec else None,
+            batch.metadata.get("without_load", {}),
+        )

@@ -56,6 +56,7 @@ LEVELS: dict[str, dict[str, bool]] = {
     "high": {"high_precision": True, "history": True, "multiple_disturbances": True},
 }
 """Levels of complexity: what is switched on where no keyword says otherwise."""
+WITHOUT_LOAD = {"load_rounds": 0}
 PLANTS = {"published": Plant(), "controllable": Plant(12.0, 4.0, 5, True, 0.0, True)}
 
 
@@ -92,7 +93,7 @@ class TempControlVectorEnv(VectorEnv):
         ValueError: a keyword has a value that it cannot have.
     """
 
-    metadata = {"autoreset_mode": AutoresetMode.DISABLED, "keyed_rows": True}
+    metadata = {"autoreset_mode": AutoresetMode.DISABLED, "keyed_rows": True, "without_load": WITHOUT_LOAD}
 
     def __init__(
         self,
@@ -253,6 +254,8 @@ def _std(values: np.ndarray) -> np.ndarray:
 
 class TempControlEnv(gymnasium.Env):
     """One furnace: one row of ``TempControlVectorEnv``, which says what its arguments mean."""
+
+    metadata = {"without_load": WITHOUT_LOAD}
 
     def __init__(self, **kwargs: Any):
         self._batch = TempControlVectorEnv(1, **kwargs)

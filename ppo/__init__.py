@@ -3,6 +3,6 @@
 From a program: ``ppo.train.train(Config(env="rosenbrock", drivers=4), "runs/mine")``.
 """
 
-from ppo.config.fields import Config
+from ppo.config import Config, resolve
 
-__all__ = ["Config"]
+__all__ = ["Config", "resolve"]

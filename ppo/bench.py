@@ -1,55 +1,19 @@
-"""``python -m ppo.bench``: this program beside Stable-Baselines3, on the same work, in the same call.
+"""``python -m ppo.bench``: this program beside Stable-Baselines3, on the same work, in the same call."""
 
-Both sides: 64 episodes x 2 time steps of 2-D Ackley in a training step, 10 epochs of a full batch of 128, two 64x64
-tanh networks, one thread. They differ in precision (float64 here where log-probabilities need it, float32 there), and
-in that episodes end as terminated there, the quicker way for Stable-Baselines3. Ours and theirs alternate; medians.
-"""
-
-import dataclasses
 import pathlib
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import psutil
 from tqdm import tqdm
 
-from actors.pools.auto import AutoPool
-from actors.pools.processes import ProcessPool
-from actors.rollout import Collector, Kind, Task
 from env.errors import UsageError, nearest
-from env.make import Problem
 from ppo.config.command_line import parse_as, run_main
-from ppo.config.fields import Config
-from ppo.experiments.stable_baselines3 import (
-    LEARNING_STEPS,
-    TRAINING_STEP,
-    LeanAckley,
-    LeanTempControl,
-    ackley_baselines,
-    library,
-    vec_env,
-)
+from ppo.experiments import benchmarks
+from ppo.experiments.benchmarks import FIGURES
 from ppo.experiments.tables import Table, machine
-from ppo.experiments.workloads import (
-    STANDARD,
-    RecordedAckley,
-    collect_seconds,
-    collecting,
-    fresh_snapshot,
-    running,
-    standard_job,
-    step_ms,
-)
 
 COLUMNS = ("figure", "this program", "peer", "measured", "target")
-BLOCKS = 5
-Cells = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -60,213 +24,6 @@ class Arguments:
     """Directory of the results."""
     figure: str | None = None
     """Measure this row alone."""
-
-
-def alternated(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float]:
-    """Medians of both, measured in turn."""
-    pairs = [(ours(), theirs()) for _ in range(BLOCKS)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
-
-
-def training_step(drivers: int, sampler: str, processes: int, target: str) -> Cells:
-    """Milliseconds of a training step."""
-    config = dataclasses.replace(STANDARD, drivers=drivers, sampler=sampler)
-    with running(config) as run:  # first, so that the drivers' fork server is not the peer's
-        step_ms(run, 30)
-        peer = ackley_baselines(processes)
-        peer.train(10 * TRAINING_STEP)
-
-        def theirs() -> float:
-            started = time.perf_counter()
-            peer.train(30 * TRAINING_STEP)
-            return 1000 * (time.perf_counter() - started) / 30
-
-        ours, other = alternated(lambda: step_ms(run, 60), theirs)
-        peer.close()
-    return f"{ours:.2f} ms", f"{other:.2f} ms", f"1/{other / ours:.1f}", target
-
-
-def environment_steps(target: str) -> Cells:
-    """Time steps a second of 256 furnaces in this process, against Stable-Baselines3's batch of lean single ones."""
-    rows = 256
-    batch = Problem("TempControl-v1", env_kwargs=("load_rounds=0",)).make_batch(rows, None)
-    batch.reset(seed=0)
-    peer = vec_env(LeanTempControl, rows)
-    peer.reset()
-    actions = np.random.default_rng(0).uniform(-1, 1, (rows, 1))
-    steps = 450 // BLOCKS  # within an episode
-
-    def seconds(env: Any) -> float:
-        started = time.perf_counter()
-        for _ in range(steps):
-            env.step(actions)
-        return time.perf_counter() - started
-
-    ours, other = alternated(lambda: seconds(batch), lambda: seconds(peer))
-    speeds = [f"{rows * steps / took:,.0f} a second" for took in (ours, other)]
-    return speeds[0], speeds[1], f"{other / ours:.0f} times", target
-
-
-def start(target: str) -> Cells:
-    """Seconds until 64 drivers are ready, the fork server's own start included."""
-    started = time.perf_counter()
-    with collecting(Problem("ackley"), 64):
-        ours = time.perf_counter() - started
-    library()  # imported before the clock starts, as what this program needs is
-    started = time.perf_counter()
-    peer = vec_env(LeanAckley, 64, processes=True)
-    peer.reset()
-    other = time.perf_counter() - started
-    peer.close()
-    return f"{ours:.2f} s", f"{other:.1f} s", f"1/{other / ours:.0f}", target
-
-
-def memory(target: str) -> Cells:
-    """Private memory (USS) of a driver, at work."""
-    with collecting(Problem("ackley"), 8) as pool:
-        collect_seconds(pool, range(5))
-        ours = statistics.median(_uss(psutil.Process().children(recursive=True)))
-    peer = ackley_baselines(8)
-    peer.train(2 * TRAINING_STEP)
-    other = statistics.median(_uss(psutil.Process().children(recursive=True)))
-    peer.close()
-    return f"{ours:.1f} MB", f"{other:.0f} MB", f"1/{other / ours:.0f}", target
-
-
-def _uss(processes: list[psutil.Process]) -> list[float]:
-    """Of the workers among them, which are children of a fork server."""
-    workers = [p for p in processes if p.parent() is not None and p.parent() != psutil.Process()]
-    return [p.memory_full_info().uss / 1e6 for p in workers]
-
-
-def large_snapshot(target: str) -> Cells:
-    """Milliseconds until 64 idle drivers hold a policy of a million parameters."""
-    with collecting(Problem("ackley"), 64) as pool:
-        assert isinstance(pool, ProcessPool)
-        snapshots = [fresh_snapshot(version, (1000, 1000)) for version in range(12)]
-        ours = 1000 * statistics.median([pool.broadcast(snapshot) for snapshot in snapshots][2:])
-    return f"{ours:.1f} ms", "-", f"{snapshots[0].spec.size:,} parameters", target
-
-
-def latency(drivers: int, target: str) -> Cells:
-    """rho* with 20 ms latency an evaluation: the sum of all waiting over the time it took."""
-    with collecting(Problem("ackley", evaluation_cost_ms=20.0), drivers) as pool:
-        collect_seconds(pool, range(2))
-        seconds = sum(collect_seconds(pool, range(2, 10)))
-    return f"{1000 * seconds:.0f} ms", f"{64 * 60 / drivers:.0f} ms ideal", f"{64 * 0.06 / seconds:.2f}", target
-
-
-def computing(target: str) -> Cells:
-    """rho* of two drivers on evaluations that compute."""
-    problem = Problem("ppo.experiments.workloads:ComputingAckley")
-    times = {}
-    for drivers in (1, 2):
-        with collecting(problem, drivers) as pool:
-            collect_seconds(pool, range(2))
-            times[drivers] = collect_seconds(pool, range(2, 5))
-    rho = times[1][0] / sum(times[2])
-    return f"{1000 * sum(times[2]):.0f} ms", f"{1000 * times[1][0]:.0f} ms with one", f"{rho:.2f}", target
-
-
-def erratic(target: str) -> Cells:
-    """Collection time with evaluations of random cost, against dealing one slot at a time on the same draws."""
-    steps = range(2, 8)
-    with collecting(Problem("ppo.experiments.workloads:ErraticAckley"), 16) as pool:
-        collect_seconds(pool, range(2))
-        took = [sum(collect_seconds(pool, range(step, step + 1))) for step in steps]
-    dealt, ideal = zip(*(_dealing(step, 16) for step in steps), strict=True)
-    ours, best = statistics.median(np.divide(took, ideal)), statistics.median(np.divide(dealt, ideal))
-    return f"{ours:.2f} times total/k", f"{best:.2f} simulated", f"{100 * (ours / best - 1):+.1f} %", target
-
-
-def _dealing(step: int, drivers: int) -> tuple[float, float]:
-    """(Seconds that dealing the slots of a step one at a time to whoever is free would take, total / drivers)."""
-    collector = Collector(standard_job(Problem("ppo.experiments.workloads:RecordedAckley")))
-    collector.update(fresh_snapshot(step))
-    RecordedAckley.calls.clear()
-    collector.run(Task(Kind.COLLECT, step, 0, 64))
-    slots = np.sum(RecordedAckley.calls, axis=0) / 1000
-    free = [0.0] * drivers
-    for seconds in slots:
-        first = free.index(min(free))
-        free[first] += float(seconds)
-    return max(free), float(slots.sum()) / drivers
-
-
-def automatic(cost_ms: float, target: str) -> Cells:
-    """Time of a round with the number of drivers that is chosen, against the best of a sweep."""
-    problem = Problem("ackley", evaluation_cost_ms=cost_ms)
-    times = {}
-    for drivers in (0, 1, 2, 4, 8, 16, 24, 32, 48, 64):
-        if drivers < 8 and cost_ms >= 5:
-            continue  # hopeless, and slow to show it
-        with collecting(problem, drivers) as pool:
-            collect_seconds(pool, range(3))
-            times[drivers] = sum(collect_seconds(pool, range(3, 13)))
-    with AutoPool(standard_job(problem), 600) as pool:
-        collect_seconds(pool, range(8))
-        ours = sum(collect_seconds(pool, range(8, 18)))
-        chosen = pool.drivers
-    best = min(times, key=lambda k: times[k])
-    share = 100 * (ours / times[best] - 1)
-    return f"{1000 * ours:.2f} ms, k = {chosen}", f"{1000 * times[best]:.2f} ms, k = {best}", f"{share:+.0f} %", target
-
-
-def learning(target: str) -> Cells:
-    """Wall time until 20 consecutive evaluations, 10 training steps apart, are under an MSE of 0.01 on 2-D Ackley.
-
-    Here the defaults, there 64 episodes a step, rewards normalised and the learning rate annealed over 5,000 steps.
-    """
-    config = Config(env="ackley", drivers=0, seed=71)
-    ours = None
-    with running(config) as run:
-        started, good = time.perf_counter(), 0
-        while not run.complete and good < 20:
-            facts, scalars = run.training_step()
-            if run.evaluation_due():
-                run.evaluate(scalars)
-                good = good + 1 if run.files.rows[-1]["eval/error"] < 0.01 else 0
-            run.end_step(facts)
-        if good == 20:
-            ours = time.perf_counter() - started
-    peer = ackley_baselines(learning=True, seed=71)
-    c = np.linspace(-1, 1, 21)
-    objective = Problem("ackley").objective()
-    assert objective is not None
-    optimum = objective.solve(c[:, None])[1]  # type: ignore[index]
-    started, good = time.perf_counter(), 0
-    while good < 20 and peer.model.num_timesteps < LEARNING_STEPS * TRAINING_STEP:
-        peer.train(10 * TRAINING_STEP)
-        actions = peer.act(np.stack([np.zeros(21), c], axis=1).astype(np.float32))
-        error = np.mean((objective(np.clip(actions, -1, 1).astype(float), c[:, None]) - optimum) ** 2)
-        good = good + 1 if error < 0.01 else 0
-    other = time.perf_counter() - started
-    peer.close()
-    reached = good == 20
-    theirs = f"{other:.0f} s" if reached else f"not within {LEARNING_STEPS:,} steps, {other:.0f} s"
-    if ours is None:
-        return f"not within {LEARNING_STEPS:,} steps", theirs, "-", target
-    return f"{ours:.1f} s", theirs, f"{'' if reached else 'below '}1/{other / ours:.1f}", target
-
-
-FIGURES: dict[str, Callable[[], Cells]] = {
-    "training step, in this process": lambda: training_step(0, "random", 0, "1/8"),
-    "training step, 16 driver processes": lambda: training_step(16, "random", 16, "1/8"),
-    "training step, heterogeneous, 256 candidates": lambda: training_step(0, "heterogeneous", 0, "1/4"),
-    "until 20 evaluations under MSE 0.01, 2-D Ackley": lambda: learning("1/10"),
-    "rho*, 20 ms latency, 16 drivers": lambda: latency(16, "15.5"),
-    "rho*, 20 ms latency, 64 drivers": lambda: latency(64, "58"),
-    "rho*, computing, 2 drivers on 2 cores": lambda: computing("1.9"),
-    "evaluations of random cost, 16 drivers": lambda: erratic("+5 %"),
-    "environment steps, TempControl-v1 without load": lambda: environment_steps("20 times"),
-    "64 drivers ready": lambda: start("1.5 s"),
-    "private memory of a driver": lambda: memory("20 MB"),
-    "1,000,000 parameters to 64 drivers": lambda: large_snapshot("30 ms"),
-    "--drivers auto, 0 ms": lambda: automatic(0.0, "+10 %"),
-    "--drivers auto, 1 ms": lambda: automatic(1.0, "+10 %"),
-    "--drivers auto, 5 ms": lambda: automatic(5.0, "+10 %"),
-    "--drivers auto, 20 ms": lambda: automatic(20.0, "+10 %"),
-}
 
 
 def main(argv: list[str]) -> None:
@@ -286,7 +43,8 @@ def main(argv: list[str]) -> None:
             if (code := subprocess.run(command).returncode) != 0:
                 sys.exit(code)
             table = Table(table.path, COLUMNS)
-    (arguments.out / "bench.md").write_text(f"{table.markdown()}\n{__doc__}\n{machine()}\n", encoding="utf-8")
+    text = f"{table.markdown()}\n{benchmarks.__doc__}\n{machine()}\n"
+    (arguments.out / "bench.md").write_text(text, encoding="utf-8")
     print(table.markdown())
 
 

@@ -15,8 +15,8 @@ from actors.policy import Policy
 from env.errors import UsageError
 from env.make import Problem
 from ppo.config.command_line import parse_as, run_main
-from ppo.evaluation.held_out import Chance, Trained, held_out_returns
-from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure
+from ppo.evaluation.held_out import RandomActions, TrainedPolicy, held_out_returns
+from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret
 from ppo.training.run_dir import RunDir
 
 
@@ -58,7 +58,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
         summary = _returns(problem, Policy(snapshot))
         files.write_json("evaluation.json", summary)
         return summary
-    found = measure(objective, Law(snapshot))
+    found = measure_regret(objective, Law(snapshot))
     if found is None:
         raise UsageError(
             f"RUN_DIR {run_dir}: the optimum of {type(objective).__name__} is not known, so there is no regret; "
@@ -67,23 +67,23 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
     summary = found.summary() | {"constant_regret_median": constant_regret(objective)}
     files.write_json("evaluation.json", summary)
     _write_table(files.path / "evaluation.csv", found)
-    from ppo.training.plots import available, draw_regret
+    from ppo.evaluation.plots import draw_regret, matplotlib_installed
 
-    if pictures and available():
+    if pictures and matplotlib_installed():
         draw_regret(files.path / "regret.png", found)
     return summary
 
 
 def _returns(problem: Problem, policy: Policy) -> dict[str, float]:
     """Of the policy and of chance, over held-out episodes."""
-    returns = held_out_returns(problem, Trained(policy, problem))
+    returns = held_out_returns(problem, TrainedPolicy(policy, problem))
     summary = {
         "return_mean": returns.mean(),
         "return_sd": returns.std(ddof=1),
         "return_worst": returns.min(),
-        "chance_return_mean": held_out_returns(problem, Chance(problem)).mean(),
+        "chance_return_mean": held_out_returns(problem, RandomActions(problem)).mean(),
     }
-    threshold = problem.reward_threshold()
+    threshold = problem.describe().reward_threshold
     numbers = {name: float(value) for name, value in summary.items()}
     return numbers if threshold is None else numbers | {"reward_threshold": float(threshold)}
 

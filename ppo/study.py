@@ -9,9 +9,11 @@ import tyro
 
 from env.errors import UsageError
 from ppo.config.command_line import given_flags, parse_as, run_main
-from ppo.training.plots import available
+from ppo.evaluation.plots import matplotlib_installed
+from ppo.studies.runs import Options
 
 MAX_SEEDS = 1000
+OPTIONS = {"seeds", "quick", "only"}
 
 
 @dataclass(frozen=True)
@@ -37,29 +39,18 @@ class Arguments:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, "python -m ppo.study", argv)
-    if not available():
+    name = arguments.study
+    if not matplotlib_installed():
         raise UsageError("ppo.study: draws with matplotlib; pip install 'tuninglaw[plot]'")
     if not 1 <= arguments.seeds <= MAX_SEEDS:
         raise UsageError(f"--seeds {arguments.seeds}: must be from 1 to {MAX_SEEDS}")
-    name = arguments.study
-    idle = {"scaling": {"seeds", "quick", "only"}, "ablation": {"only"}}.get(name, set())
-    for option in sorted(idle & set(given_flags(argv, Arguments))):
+    study = importlib.import_module(f"ppo.studies.{name}")
+    for option in sorted(OPTIONS & set(given_flags(argv, Arguments)) - set(study.TAKES)):
         raise UsageError(f"--{option}: the study {name} does not take it")
+    if arguments.only not in (None, *study.GROUPS):
+        raise UsageError(f"--only {arguments.only}: must be one of {', '.join(study.GROUPS)}")
     out = arguments.out or pathlib.Path(f"runs/quick-{name}" if arguments.quick else f"runs/reference/{name}")
-    if name == "scaling":
-        from ppo.studies.scaling import scaling
-
-        scaling(out)
-        return
-    if name == "ablation":
-        from ppo.studies.ablation import ablation
-
-        ablation(out, arguments.seeds, arguments.quick)
-        return
-    module = importlib.import_module(f"ppo.studies.{name}")
-    if arguments.only not in (None, *module.GROUPS):
-        raise UsageError(f"--only {arguments.only}: must be one of {', '.join(module.GROUPS)}")
-    getattr(module, name)(out, arguments.seeds, arguments.quick, arguments.only)
+    study.run(Options(out, arguments.seeds, arguments.quick, arguments.only))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,15 @@
-"""``python -m ppo.train``: trains a tuning law.
-
-One training step, from top to bottom of the loop in ``train``:
-
-    snapshot ---> drivers roll out slots ---> merge ---> learner.learn ---> next snapshot
-     (ppo.algorithm.learner)   (actors.pools.base, .rollout)   (actors.trajectory)   (ppo.algorithm.agent)
-"""
+"""``python -m ppo.train``: trains a tuning law. The loop itself is ``ppo.training.trainer.Trainer``."""
 
 import contextlib
 import dataclasses
 import pathlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
-from ppo.config.fields import Config
 from ppo.training.run_dir import RunDir, check_free, default_path
 
 
@@ -28,19 +22,19 @@ def train(
     track: bool = False,
     pictures: bool = True,
     profile: bool = False,
-    scored: Callable[[int, float], None] | None = None,
+    interrupted: threading.Event | None = None,
 ) -> dict[str, Any]:
     """Trains from the first training step, or from a checkpoint, to the last.
 
     Args:
         config: what to train.
         run_dir: directory of the results; None for ``runs/<env>-<seed>-<time>``.
-        resume: go on from the checkpoint in ``run_dir``.
+        resume: go on with the run in ``run_dir``.
         quiet: show nothing.
         track: write TensorBoard events.
         pictures: draw them at the end, where matplotlib is installed.
         profile: write profiles of the learner and of driver processes.
-        scored: called after each evaluation with the training step and its score; what it raises ends the run.
+        interrupted: once it is set, the training ends after the step under way.
 
     Returns:
         What ``summary.json`` holds.
@@ -48,38 +42,28 @@ def train(
     Raises:
         UsageError: a setting that cannot work; no directory has been made then.
         actors.pools.base.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
-        KeyboardInterrupt: after Ctrl-C, when the step under way is done and a checkpoint written.
+        KeyboardInterrupt: ``interrupted`` was set; a checkpoint has been written.
     """
-    config = config.resolved()
-    files = RunDir(run_dir or default_path(config))
+    resolved = resolve(config)
+    files = RunDir(run_dir or default_path(resolved))
     if not resume:
         check_free(files.path)
-    from ppo.training.trainer import Run  # torch comes with it, and must not slow a user's mistake down
+    from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
-    run = Run(config, files, resume=resume, track=track, quiet=quiet, profile=profile)
-    if run.complete and (summary := files.summary()):
+    trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
+    if trainer.complete and (summary := files.summary()):
         return summary  # resumed, and there was nothing left to do
-    with run, _interruptible() as interrupted:
-        while not run.complete and not interrupted.is_set():
-            facts, scalars = run.training_step()
-            if run.evaluation_due():
-                score = run.evaluate(scalars)
-                if scored is not None:
-                    scored(run.learner.step, score)
-            run.end_step(facts)
-        if not run.complete:
-            run.save()
-            raise KeyboardInterrupt(f"after training step {run.learner.step}; go on with --resume {files.path}")
-        return run.finish(pictures)
+    with trainer:
+        for step in trainer:
+            if interrupted is not None and interrupted.is_set() and not trainer.complete:
+                raise KeyboardInterrupt(f"after training step {step.number}; go on with --resume {files.path}")
+        return trainer.finish(pictures)
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[threading.Event]:
+def interruptible() -> Iterator[threading.Event]:
     """Turns the first Ctrl-C into an event, so that a step is finished and saved; a second one stops at once."""
     interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
 
     def handle(number: int, frame: Any) -> None:
         if interrupted.is_set():
@@ -96,13 +80,14 @@ def _interruptible() -> Iterator[threading.Event]:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse(argv)
+    config, run_dir = arguments.to_config(), arguments.run_dir
+    if arguments.resume is not None:
+        run_dir = arguments.resume
+        where = {name: getattr(arguments, name) for name in given_flags(argv) if name in WHERE_IT_RUNS}
+        config = dataclasses.replace(RunDir(run_dir).config("--resume"), **where)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
-    if arguments.resume is None:
-        train(arguments.to_config(), arguments.run_dir, **shown)
-        return
-    config = RunDir(arguments.resume).config("--resume")
-    where = {name: getattr(arguments, name) for name in given_flags(argv) if name in WHERE_IT_RUNS}
-    train(dataclasses.replace(config, **where), arguments.resume, resume=True, **shown)
+    with interruptible() as interrupted:
+        train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@ import pathlib
 
 import pytest
 
+from actors.job import Job
 from actors.pools.processes import ProcessPool
-from actors.rollout import Job
 from env import Problem
 
 

@@ -4,12 +4,11 @@ import dataclasses
 import os
 import time
 
-from actors.pools.base import Pool, Round
+from actors.job import Job, Kind
+from actors.pools.base import Pool, RoundResult
 from actors.pools.processes import ProcessPool
 from actors.pools.threads import ThreadPool
-from actors.rollout import Job, Kind
 from actors.snapshot import Snapshot
-from actors.trajectory import Layout
 
 QUICK_ROUNDS = 5  # so many training steps are measured in this process, of which the first is thrown away
 SLOW_SECONDS = 0.1  # unless one takes so long that a single one tells enough
@@ -74,37 +73,39 @@ class AutoPool(Pool):
         self._timeout = timeout
         self._pool: Pool = ThreadPool(job, 0)
         self._measured: list[tuple[float, float]] = []
+        self._submitted: tuple[Kind, Snapshot] | None = None
 
     @property
     def restarts(self) -> int:  # type: ignore[override]
         """Drivers that died or hung and were replaced."""
         return self._pool.restarts
 
-    def layout(self, kind: Kind) -> Layout:
-        return self._pool.layout(kind)
-
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._snapshot, self._kind = snapshot, kind
+        self._submitted = kind, snapshot
         self._pool.submit(step, snapshot, kind)
 
-    def result(self) -> Round:
-        if self.choice or self._kind != Kind.COLLECT:
+    def result(self) -> RoundResult:
+        assert self._submitted is not None, "submit comes before result"
+        kind, snapshot = self._submitted
+        if self.choice or kind != Kind.COLLECT:
             return self._pool.result()
         wall, cpu = time.perf_counter(), time.process_time()
         done = self._pool.result()
         self._measured.append((time.perf_counter() - wall, time.process_time() - cpu))
         if len(self._measured) >= QUICK_ROUNDS or self._measured[0][0] > SLOW_SECONDS:
-            self._choose()
+            started = time.monotonic()
+            self._choose(snapshot)
+            done = dataclasses.replace(done, collect=done.collect + time.monotonic() - started)
         return done
 
-    def _choose(self) -> None:
-        """Decides, and changes over to driver processes if they pay."""
+    def _choose(self, snapshot: Snapshot) -> None:
+        """Chooses the number of drivers, and changes over to driver processes if they pay."""
         wall, cpu = min(self._measured[1:] or self._measured)
         slots = self.job.slots(Kind.COLLECT)
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
         costs = Costs(wall / slots, cpu / slots, 0.0, cores())
         if wall > 2 * ROLLOUT_SECONDS and costs.best(slots):
-            costs = dataclasses.replace(costs, task=self._task_seconds())
+            costs = dataclasses.replace(costs, task=self._task_seconds(snapshot))
             self.drivers = costs.best(slots)
         if self.drivers:
             pool = ProcessPool(self.job, self.drivers, self._timeout)
@@ -112,11 +113,11 @@ class AutoPool(Pool):
             self._pool = pool
         self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
 
-    def _task_seconds(self) -> float:
-        """What a task costs beside its slots, measured on a first driver."""
+    def _task_seconds(self, snapshot: Snapshot) -> float:
+        """Measures what a task costs beside its slots, on a first driver."""
         first = ProcessPool(self.job, 1, self._timeout)
         try:
-            return ROLLOUT_SECONDS + min(first.broadcast(self._snapshot) for _ in range(MESSAGE_ROUNDS))
+            return ROLLOUT_SECONDS + min(first.broadcast(snapshot) for _ in range(MESSAGE_ROUNDS))
         finally:
             first.close()
 

@@ -1,4 +1,4 @@
-"""The learner's side of its driver processes: starting one, talking to it, watching all, sharing the snapshot."""
+"""The learner's side of its driver processes: starting one, exchanging messages with it, waiting for any of them."""
 
 import contextlib
 import multiprocessing
@@ -11,12 +11,11 @@ import time
 import types
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
-from multiprocessing.shared_memory import SharedMemory
 from typing import Any
 
-from actors.pools import driver_process as protocol
+from actors.job import Job, Task
+from actors.pools import driver_process, protocol
 from actors.pools.base import DriverError
-from actors.rollout import Job, Task
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -29,7 +28,20 @@ class RemoteError(Exception):
 
 
 class Driver:
-    """The learner's end of one driver process."""
+    """The learner's end of one driver process.
+
+    Args:
+        context: how to start processes.
+        job: what the driver runs.
+        index: number of the driver.
+        timeout: seconds that a task, or the start, may take; 0 for no limit.
+
+    Attributes:
+        task: what it is running, or None.
+        version: version of the policy that it holds; -1 for none.
+        ready: whether it has started.
+        deadline: when it is to have answered, by ``time.monotonic``.
+    """
 
     def __init__(self, context: multiprocessing.context.BaseContext, job: Job, index: int, timeout: float):
         self.index = index
@@ -39,7 +51,7 @@ class Driver:
         self.ready = False
         self.connection, theirs = context.Pipe()
         self.process = context.Process(  # type: ignore[attr-defined]
-            target=protocol.main, args=(theirs, job, index), name=f"driver-{index}", daemon=True
+            target=driver_process.main, args=(theirs, job, index), name=f"driver-{index}", daemon=True
         )
         with _clean_start():
             self.process.start()
@@ -49,6 +61,7 @@ class Driver:
 
     @property
     def idle(self) -> bool:
+        """Whether it waits for a task."""
         return self.ready and self.task is None
 
     def _restart_clock(self) -> None:
@@ -62,7 +75,7 @@ class Driver:
         self.version = version
 
     def receive(self) -> bytes:
-        """Reads one message: facts or the sign that it is ready.
+        """Reads one message: a trajectory, or the sign that it is ready.
 
         Raises:
             DriverError: the driver says that it failed.
@@ -75,7 +88,7 @@ class Driver:
         return message
 
     def end(self, patience: float) -> None:
-        """Ends the process: kindly, by closing its pipe, so that it can close its environments; by force if it must."""
+        """Closes the pipe, so that the process closes its environments and ends, and kills it after ``patience`` s."""
         self.connection.close()
         self.process.join(patience)
         self.process.kill()
@@ -83,31 +96,8 @@ class Driver:
         self.process.close()
 
 
-class Board:
-    """A block of shared memory with the current snapshot: written once, however many drivers read it."""
-
-    def __init__(self) -> None:
-        self._block: SharedMemory | None = None
-
-    def write(self, snapshot: bytes) -> bytes:
-        """Puts a snapshot up, and returns what tells a driver where."""
-        if self._block is None or self._block.size < len(snapshot):
-            self.close()
-            self._block = SharedMemory(create=True, size=len(snapshot))
-        assert self._block.buf is not None, "it is open"
-        self._block.buf[: len(snapshot)] = snapshot
-        return protocol.BLOCK_STRUCT.pack(len(snapshot)) + self._block.name.encode()
-
-    def close(self) -> None:
-        """Frees the block."""
-        if self._block is not None:
-            self._block.close()
-            self._block.unlink()
-            self._block = None
-
-
-class Watch:
-    """Tells which drivers have something to say, or have died: their pipes and their sentinels, registered once.
+class DriverSelector:
+    """Waits until a driver has sent a message or has died: their pipes and sentinels, registered once.
 
     (``multiprocessing.connection.wait`` registers them anew in every call, which takes as long as a quick task.)
     """
@@ -117,20 +107,20 @@ class Watch:
         self._drivers: dict[Any, Driver] = {}
 
     def add(self, driver: Driver) -> None:
-        """Begins to watch a driver."""
+        """Registers a driver."""
         for source in (driver.connection, driver.process.sentinel):
             self._drivers[source] = driver
             if self._selector:
                 self._selector.register(source, selectors.EVENT_READ, driver)
 
     def remove(self, driver: Driver) -> None:
-        """Stops to watch it."""
+        """Removes a driver."""
         for source in (driver.connection, driver.process.sentinel):
             if self._drivers.pop(source, None) and self._selector:
                 self._selector.unregister(source)
 
     def ready(self, patience: float | None) -> list[Driver]:
-        """Waits, so many seconds at the most, and returns the drivers that are due, each once."""
+        """Waits for at most ``patience`` seconds, None for ever, and returns the drivers that are due, each once."""
         if self._selector:
             found = [key.data for key, _ in self._selector.select(patience)]
         else:
@@ -138,17 +128,17 @@ class Watch:
         return list({driver.index: driver for driver in found}.values())
 
     def close(self) -> None:
-        """Frees what it took."""
+        """Closes the selector."""
         if self._selector:
             self._selector.close()
 
 
 def driver_context(preload: Iterable[str]) -> multiprocessing.context.BaseContext:
-    """Forkserver where there is one, with what a driver imports preloaded and shared by all; else spawn."""
+    """Returns the start method: forkserver where there is one, with a driver's imports preloaded; else spawn."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["actors.pools.driver_process", *preload])
+    context.set_forkserver_preload([driver_process.__name__, *preload])
     return context
 
 

@@ -2,11 +2,11 @@
 
 from typing import Literal
 
+from actors.job import Job
 from actors.pools.auto import AutoPool
 from actors.pools.base import Pool
 from actors.pools.processes import ProcessPool
 from actors.pools.threads import ThreadPool
-from actors.rollout import Job
 
 
 def make_pool(job: Job, drivers: int | Literal["auto"], backend: str, timeout: float) -> Pool:

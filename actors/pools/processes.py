@@ -6,35 +6,34 @@
                      task       v
       learner  ======================>  driver 0 .. N-1   (forkserver children: NumPy shared, no torch)
                <======================
-                      facts
+                   trajectory
       result: waits on pipes *and* process sentinels; a driver that died or is past its time is replaced, and its
-      task goes back to the head of the queue in two halves, which narrows down a slot that kills its driver.
+      task goes back to the head of the queue.
 
 A driver is written to only while it is reading (it has no task then), and the learner reads whatever driver has
-something to say, so neither side ever blocks the other, however large snapshot and facts are. A driver that stops
-in the middle of a message is found by the sockets' own time-outs.
+something to say, so neither side ever blocks the other, however large snapshot and trajectories are. A driver that
+stops in the middle of a message is found by the sockets' own time-outs.
 """
 
-import dataclasses
-import statistics
 import time
-from collections import Counter, deque
 
-from actors.pools import driver_process as protocol
-from actors.pools.base import DriverError, Pool, Round
-from actors.pools.driver import Board, Driver, Watch, driver_context
-from actors.rollout import Collector, Job, Kind, Task
+from actors.job import Job, Kind
+from actors.pools import protocol
+from actors.pools.base import DriverError, Pool, RoundResult
+from actors.pools.driver import Driver, DriverSelector, driver_context
+from actors.pools.round import Round
+from actors.pools.shared_snapshot import SharedSnapshot
+from actors.rollout import job_sampler
 from actors.snapshot import Snapshot
-from actors.trajectory import Layout, Trajectory
+from actors.trajectory import Trajectory
 
 MAX_FAILURES = 5
-"""So often a slot may lose its driver, or a start fail in a row, before the run gives up."""
+"""How often a slot may lose its driver, or a start may fail in a row, before the run gives up."""
 WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
-EVEN = 0.1  # standard deviation of the cost of a slot over its mean, below which shares are as good
+EVEN = 0.1  # standard deviation of the cost of a slot over its mean, below which equal shares are as good
 TASK_SECONDS = 5e-4  # what a task costs: two messages, and waking a process twice
-STARTS = -1  # counted beside the slots
 CLOSE_SECONDS = 2.0
-"""So long all drivers together may take to end by themselves."""
+"""How long all drivers together may take to end by themselves."""
 
 
 class ProcessPool(Pool):
@@ -44,72 +43,69 @@ class ProcessPool(Pool):
         job: what they run.
         drivers: how many.
         timeout: seconds that a task, or a start, may take before the driver is replaced; 0 for no limit.
+
+    Raises:
+        UsageError: the job cannot work; no process has been started then.
     """
 
     def __init__(self, job: Job, drivers: int, timeout: float):
         super().__init__(job, drivers)
         self._timeout = timeout
-        checker = Collector(job)  # a user's mistake shows here, before any process starts
-        self._layouts = {kind: checker.layout(kind) for kind in Kind}
-        self._context = driver_context(checker.sampler.preload if checker.sampler else ())
-        checker.close()
-        self._tasks: deque[Task] = deque()
-        self._failures: Counter[int] = Counter()
-        self._shares: list[int] = []
+        sampler = job_sampler(job)
+        self._context = driver_context(sampler.preload if sampler else ())
+        self._shared, self._selector = SharedSnapshot(), DriverSelector()
         self._drivers: list[Driver] = []
-        self._board, self._watch = Board(), Watch()
-        self._costs: dict[Kind, tuple[float, float]] = {}  # of a slot: mean and spread of its seconds, last time
-        self._seconds: list[float] = []
+        self._round: Round | None = None
+        self._slot_costs: dict[Kind, tuple[float, float]] = {}  # of the last round: mean seconds, and their spread
+        self._failed_starts = 0
         try:
             for index in range(drivers):
                 self._drivers.append(Driver(self._context, job, index, timeout))
-                self._watch.add(self._drivers[index])
+                self._selector.add(self._drivers[index])
             while not all(driver.ready for driver in self._drivers):
                 self._handle_events()
         except BaseException:
             self.close()
             raise
 
-    def layout(self, kind: Kind) -> Layout:
-        return self._layouts[kind]
-
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._started = self._held = time.monotonic()
-        self._block_told, self._version = self._board.write(snapshot.to_bytes()), snapshot.version
-        self._kind, self._merging = kind, self._merger(kind, snapshot.version)
-        self._tasks.extend(self.shares(step, kind, self._parts_of(kind)))
-        self._failures.clear()
-        self._shares, self._seconds = [], []
-        self._deal()
-        self._first = {driver.task for driver in self._drivers}
+        started = time.monotonic()
+        block = self._shared.write(snapshot.to_bytes())
+        tasks = self.shares(step, kind, self._parts_of(kind))
+        merger = self._merger(kind, snapshot.version)
+        self._round = Round(kind, snapshot.version, block, merger, tasks, started)
+        self._deal(self._round)
+        self._round.began(driver.task for driver in self._drivers if driver.task)
 
     def _parts_of(self, kind: Kind) -> int:
-        """Into how many tasks to deal the slots, by what slots have cost so far. Changes no result.
+        """Returns into how many tasks to deal the slots, by what slots have cost so far. Changes no result.
 
         Quick ones are dealt in shares, to as many drivers as their messages are worth: with m seconds a task and c a
         slot, m k + E c / k is least at k = sqrt(E c / m), and every driver more would make the step slower. Slow ones
-        of uneven cost are dealt one at a time, or few, to whoever is free, so that nobody waits for the unlucky one.
+        of uneven cost are dealt one at a time, or few, to whoever is free, so that nobody waits for the slowest.
         """
         slots = self.job.slots(kind)
-        if kind not in self._costs:
+        if kind not in self._slot_costs:
             return self.drivers
-        cost, spread = self._costs[kind]
+        cost, spread = self._slot_costs[kind]
         shares = max(1, min(self.drivers, round((slots * cost / TASK_SECONDS) ** 0.5)))
         if self.drivers == 1 or spread < EVEN:
             return shares
         return max(shares, min(slots, round(slots * cost / WORTH_A_TASK_SECONDS)))
 
-    def result(self) -> Round:
-        while not self._merging.complete:
+    def result(self) -> RoundResult:
+        current = self._round
+        assert current is not None, "submit comes before result"
+        while not current.complete:
             self._handle_events()
-            self._deal()
-        self._costs[self._kind] = statistics.mean(self._seconds), _spread(self._seconds)
-        return Round(self._merging.result(), self._shares, self._held - self._started, time.monotonic() - self._held)
+            self._deal(current)
+        self._slot_costs[current.kind] = current.slot_cost()
+        return current.result()
 
     def broadcast(self, snapshot: Snapshot) -> float:
-        """Sends a snapshot alone; seconds until every driver, idle before, holds a usable policy."""
+        """Sends a snapshot alone; returns the seconds until every driver, idle before, holds a usable policy."""
         started = time.monotonic()
-        block = self._board.write(snapshot.to_bytes())
+        block = self._shared.write(snapshot.to_bytes())
         for driver in self._drivers:
             driver.ready, driver.version = False, snapshot.version
             driver.connection.send_bytes(protocol.POLICY + block)
@@ -119,33 +115,32 @@ class ProcessPool(Pool):
 
     def close(self) -> None:
         for driver in self._drivers:
-            self._watch.remove(driver)
+            self._selector.remove(driver)
             driver.connection.close()
         deadline = time.monotonic() + CLOSE_SECONDS
         for driver in self._drivers:
             driver.end(max(0.0, deadline - time.monotonic()))
         self._drivers = []
-        self._watch.close()
-        self._board.close()
+        self._selector.close()
+        self._shared.close()
 
-    def _deal(self) -> None:
+    def _deal(self, current: Round) -> None:
         """Gives the next tasks to idle drivers."""
         for driver in list(self._drivers):
-            if self._tasks and driver.idle:
+            if current.tasks and driver.idle:
                 try:
-                    driver.give(self._tasks.popleft(), self._block_told, self._version)
+                    driver.give(current.tasks.popleft(), current.block, current.version)
                 except OSError:
                     self._replace(driver, "died")
 
     def _handle_events(self) -> None:
-        """Waits for the next message, death or deadline, and deals with all that are due."""
+        """Waits for the next message, death or deadline, and handles all that are due."""
         busy = [driver for driver in self._drivers if not driver.idle]
         deadline = min((driver.deadline for driver in busy), default=float("inf"))
         patience = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
-        due = self._watch.ready(patience)
-        for driver in due:
+        for driver in self._selector.ready(patience):
             try:
-                # A driver that died may have sent its facts, or its reason, before: read that first.
+                # A driver that died may have sent its trajectory, or its reason, before: read that first.
                 if not driver.connection.poll():
                     raise EOFError
                 self._take(driver, driver.receive())
@@ -156,45 +151,32 @@ class ProcessPool(Pool):
                 self._replace(driver, f"took longer than --driver-timeout {self._timeout:g} s")
 
     def _take(self, driver: Driver, message: bytes) -> None:
+        """Takes in the message of a driver."""
         if message[:1] == protocol.READY:
             driver.ready = True
-            self._failures[STARTS] = 0
+            self._failed_starts = 0
             return
         task, driver.task = driver.task, None
-        assert task is not None, "facts come only in answer to a task"
-        _, held_at, seconds = protocol.FACTS_STRUCT.unpack_from(message)
-        share = task.stop - task.start
-        self._shares.append(share)
-        self._seconds.append(seconds / share)
-        facts = memoryview(message)[protocol.FACTS_STRUCT.size :]
-        self._merging.add(Trajectory.over(self._layouts[task.kind], share, facts))
-        if task in self._first:  # one that was dealt later waited for its driver, which is no broadcast
-            self._held = max(self._held, held_at)
+        assert task is not None and self._round is not None, "a trajectory comes only in answer to a task"
+        held_at, seconds, buffer = protocol.unpack_finished(message)
+        trajectory = Trajectory.over(self.layout(task.kind), task.stop - task.start, buffer)
+        self._round.add(task, trajectory, held_at, seconds)
 
     def _replace(self, driver: Driver, reason: str) -> None:
         """Puts a fresh process in the place of ``driver``; its task is redone by whoever is free first."""
-        task = driver.task
+        task, where, times = driver.task, "as it started", 0
         if task:
-            self._failures.update(range(task.start, task.stop))
-            middle = (task.start + task.stop) // 2
-            halves = (dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle))
-            self._tasks.extendleft(half for half in halves if half.start < half.stop)
+            assert self._round is not None, "a task belongs to a round"
+            times = self._round.retry(task)
+            last = f" to {task.stop - 1}" if task.stop - task.start > 1 else ""
+            where = f"in slot {task.start}{last} of step {task.step}"
         elif not driver.ready:
-            self._failures[STARTS] += 1
-        times = max(self._failures.values(), default=0)
+            self._failed_starts += 1
+            times = self._failed_starts
         if times >= MAX_FAILURES:
-            what = "as it started"
-            if task:
-                last = f" to {task.stop - 1}" if task.stop - task.start > 1 else ""
-                what = f"in slot {task.start}{last} of step {task.step}"
-            raise DriverError(f"driver {driver.index} {reason} {what}, and {times - 1} before it did")
-        self._watch.remove(driver)
+            raise DriverError(f"driver {driver.index} {reason} {where}, and {times - 1} before it did")
+        self._selector.remove(driver)
         driver.end(patience=0)
         self.restarts += 1
         self._drivers[driver.index] = Driver(self._context, self.job, driver.index, self._timeout)
-        self._watch.add(self._drivers[driver.index])
-
-
-def _spread(values: list[float]) -> float:
-    """Standard deviation over mean."""
-    return statistics.pstdev(values) / statistics.mean(values)
+        self._selector.add(self._drivers[driver.index])

@@ -2,13 +2,23 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
 
-from actors.pools.base import DriverError, Pool, Round
-from actors.rollout import Collector, Job, Kind
+from actors.job import Job, Kind, Task
+from actors.pools.base import DriverError, Pool, RoundResult
+from actors.rollout import Collector
 from actors.snapshot import Snapshot
-from actors.trajectory import Layout
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What was submitted: the tasks, one for each collector that has work."""
+
+    kind: Kind
+    snapshot: Snapshot
+    tasks: list[Task]
 
 
 class ThreadPool(Pool):
@@ -23,16 +33,14 @@ class ThreadPool(Pool):
         self._collectors = [Collector(job, index) for index in range(max(drivers, 1))]
         self._threads = ThreadPoolExecutor(drivers, "driver") if drivers else None
         self._blas = threadpool_limits(1, "blas")
-
-    def layout(self, kind: Kind) -> Layout:
-        return self._collectors[0].layout(kind)
+        self._round: _Round | None = None
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._kind = kind
-        self._round = (snapshot, self.shares(step, kind, len(self._collectors)))
+        self._round = _Round(kind, snapshot, self.shares(step, kind, len(self._collectors)))
 
-    def result(self) -> Round:
-        snapshot, tasks = self._round
+    def result(self) -> RoundResult:
+        assert self._round is not None, "submit comes before result"
+        kind, snapshot, tasks = self._round.kind, self._round.snapshot, self._round.tasks
         run = self._threads.map if self._threads else map
         workers = self._collectors[: len(tasks)]
         started = time.monotonic()
@@ -40,13 +48,13 @@ class ThreadPool(Pool):
             collector.update(snapshot)
         held = time.monotonic()
         try:
-            merger = self._merger(self._kind, snapshot.version)
+            merger = self._merger(kind, snapshot.version)
             for part in run(Collector.run, workers, tasks):
                 merger.add(part)
         except Exception as error:
             raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
         shares = [task.stop - task.start for task in tasks]
-        return Round(merger.result(), shares, held - started, time.monotonic() - held)
+        return RoundResult(merger.result(), shares, held - started, time.monotonic() - held)
 
     def close(self) -> None:
         if self._threads:

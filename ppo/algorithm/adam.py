@@ -3,13 +3,15 @@
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ppo.algorithm.state import State
+
 
 class Adam:
     """Adam (Kingma & Ba 2015, arXiv 1412.6980, algorithm 1) on a vector of ``size`` parameters, in place.
 
     Args:
         size: number of parameters.
-        dtype: of the moments, which need no more precision than the gradient has.
+        dtype: type of the moments, which need no more precision than the gradient has.
 
     Attributes:
         steps: steps taken.
@@ -23,6 +25,15 @@ class Adam:
         self.exp_avg = np.zeros(size, dtype)
         self.exp_avg_sq = np.zeros(size, dtype)
         self._scratch = np.empty(size, dtype)
+
+    def state(self) -> State:
+        """Returns the steps and the moments."""
+        return {"steps": np.array(self.steps), "exp_avg": self.exp_avg.copy(), "exp_avg_sq": self.exp_avg_sq.copy()}
+
+    def restore(self, state: State) -> None:
+        """Takes over what ``state`` returned."""
+        self.steps = int(state["steps"])
+        self.exp_avg[:], self.exp_avg_sq[:] = state["exp_avg"], state["exp_avg_sq"]
 
     def step(self, parameters: np.ndarray, gradient: np.ndarray, learning_rate: float) -> None:
         """Moves ``parameters`` ``[size]`` against ``gradient`` ``[size]``."""

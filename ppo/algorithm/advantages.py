@@ -1,4 +1,4 @@
-"""Advantages over rectangular slots: generalised estimation, or differences within a slot."""
+"""Advantages over rectangular slots: GAE, or leave-one-out within a slot."""
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -14,7 +14,7 @@ def gae(
     gamma: float,
     gae_lambda: float,
 ) -> np.ndarray:
-    """Advantages by GAE(lambda) (Schulman et al. 2016, arXiv 1506.02438, eq. 16).
+    """Estimates advantages by GAE(lambda) (Schulman et al. 2016, arXiv 1506.02438, eq. 16).
 
     The recursion is cut where an episode ends, whichever way; a truncated one is bootstrapped with the value of the
     observation it ended in, a terminated one is not, even where it was truncated in the same step.
@@ -42,25 +42,18 @@ def gae(
     return advantages
 
 
-def slot_differences(objectives: np.ndarray, actions: np.ndarray, by_rank: float) -> np.ndarray:
-    """Advantages of a tuning problem: by how much an outcome beats the others of its slot.
+def leave_one_out_advantages(objectives: np.ndarray, actions: np.ndarray, rank_weight: float) -> np.ndarray:
+    """Compares each outcome of a tuning problem with the others of its slot, which share its conditions.
 
-    A slot's time steps share their conditions, so each outcome is judged by its like, and no value network is needed
-    (a leave-one-out baseline: Kool et al. 2019; Ahmadian et al. 2024, arXiv 2402.14740). While a value network's error
-    outgrows what the policy still tries, once its std is small, a difference stays as sharp as it was.
-
-    Two scales are mixed, and neither minds how f is scaled or where its zero is. In logarithms of ranks within the
-    batch, the best outcomes lie far apart, as in log f: that tells two valleys apart while the policy still covers
-    both. In logarithms of differences, in medians of the batch's, the conditions that are worst off weigh most, and a
-    few steep ones do not drown the rest.
-
-    Between equal outcomes the action that lies less outside the bounds is the better one: all that are clipped to the
-    same bound look alike to f, and a policy that went there would not return.
+    This is a leave-one-out baseline (Kool et al. 2019; Ahmadian et al. 2024, arXiv 2402.14740, eq. 5), so no value
+    network is needed. Two scales are mixed, logarithms of ranks within the batch and logarithms of differences in
+    units of their median; neither depends on the scale or the zero of f. Between equal outcomes the action that lies
+    less outside the bounds is the better one. ``docs/method.md`` gives the reasons.
 
     Args:
         objectives: f of what each action led to, ``[E, T]``, T of at least 2.
         actions: before they were clipped to [-1, 1], ``[E, T, knobs]``.
-        by_rank: weight of the ranks, in [0, 1].
+        rank_weight: weight of the ranks, in [0, 1].
 
     Returns:
         ``[E, T]``.
@@ -74,24 +67,23 @@ def slot_differences(objectives: np.ndarray, actions: np.ndarray, by_rank: float
     by_size = np.sign(difference) * np.log1p(size / scale)
     worse = np.searchsorted(np.sort(objectives, axis=None), objectives)  # how many are better; equals stay equal
     ranked = _mean_of_others(_pairs(np.log(worse + 0.5)))
-    return by_rank * _unit(ranked) + (1 - by_rank) * _unit(by_size) + ties
+    return rank_weight * _unit(ranked) + (1 - rank_weight) * _unit(by_size) + ties
 
 
-def evening_weights(conditions: np.ndarray, width: float) -> np.ndarray:
-    """Weights of a batch's slots under which its conditions count as if they were spread evenly.
+def inverse_density_weights(conditions: np.ndarray, bandwidth: float) -> np.ndarray:
+    """Weights a batch's slots as if its conditions were spread evenly, whatever the sampler prefers.
 
-    A sampler may ask again and again where it is least sure. That should tell more about those conditions, not make
-    them matter more: the rest of the law would follow. So a slot weighs less the more others lie near it: one over a
-    Gaussian kernel estimate of their density, corrected for the part of the kernel that lies out of bounds.
+    The weight is one over a Gaussian kernel estimate of the conditions' density, corrected for the part of the kernel
+    that lies out of bounds.
 
     Args:
         conditions: ``[E, conditions]`` in [-1, 1].
-        width: standard deviation of the kernel for one condition; it grows with the root of their number.
+        bandwidth: standard deviation of the kernel for one condition; it grows with the root of their number.
 
     Returns:
         ``[E]``, with a mean of 1.
     """
-    width *= conditions.shape[1] ** 0.5
+    width = bandwidth * conditions.shape[1] ** 0.5
     distances = cdist(conditions, conditions, "sqeuclidean")
     inside = ndtr((1 - conditions) / width) - ndtr((-1 - conditions) / width)
     weights = inside.prod(axis=1) / np.exp(-0.5 * distances / width**2).sum(axis=1)
@@ -99,15 +91,15 @@ def evening_weights(conditions: np.ndarray, width: float) -> np.ndarray:
 
 
 def _pairs(values: np.ndarray) -> np.ndarray:
-    """By how much each other value of the slot lies above a value, ``[E, T, others]``, itself among the others."""
+    """Returns by how much each value of the slot lies above a value, ``[E, T, T]``."""
     return values[:, None, :] - values[:, :, None]
 
 
 def _mean_of_others(pairs: np.ndarray) -> np.ndarray:
-    """``[E, T]``; the pair of a value with itself is 0."""
+    """Averages over the other values of the slot, ``[E, T]``; the pair of a value with itself is 0."""
     return pairs.sum(axis=2) / (pairs.shape[1] - 1)
 
 
 def _unit(values: np.ndarray) -> np.ndarray:
-    """Scaled to a root mean square of 1, unless all are 0."""
+    """Scales values to a root mean square of 1, unless all are 0."""
     return values / (np.sqrt(np.mean(values**2)) or 1.0)

@@ -10,36 +10,35 @@ from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
 from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
-from ppo.algorithm.manual_gradients import WrittenGradients
+from ppo.algorithm.manual_gradients import ManualGradients
 from ppo.algorithm.network import initial_parameters
-from ppo.algorithm.update_damping import Agreement
-from ppo.config.fields import Config
+from ppo.algorithm.state import State, part_of, prefixed
+from ppo.algorithm.update_damping import UpdateDamping
+from ppo.config import ResolvedConfig
 
 LOGGED = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac")
 
 
 class Agent:
-    """Policy and value network in one flat vector, and Adam. There is none for the value where advantages are
-    differences within a slot.
+    """Policy and value network in one flat vector, and Adam. Leave-one-out advantages need no value network.
 
     Args:
         policy: the policy's network.
-        config: resolved.
+        config: what to train.
 
     Attributes:
         value: the value network, or None.
         parameters: the policy's, then the value's; float64, ``[policy.size + value.size]``.
-        adam: its optimiser.
-        agreement: of its updates from step to step.
+        adam: the optimiser.
+        damping: damps the updates of a training step.
     """
 
-    def __init__(self, policy: NetworkSpec, config: Config):
+    def __init__(self, policy: NetworkSpec, config: ResolvedConfig):
         self.policy = policy
         self.value: NetworkSpec | None = None
         self.config = config
         seed = int(generator(config.seed, 0, Stream.INIT).integers(2**62))
         rng = torch.Generator().manual_seed(seed)
-        assert config.init_std is not None
         knobs = policy.action_dim if config.first_layer == "law" else None
         parts = [initial_parameters(self.policy, rng, config.init_std, knobs)]
         if config.advantages != "slot":
@@ -47,10 +46,10 @@ class Agent:
             parts.append(initial_parameters(self.value, rng))
         parameters = torch.cat(parts)
         self.parameters = parameters.numpy()  # the same memory
-        written = config.gradients == "written"
-        self.adam = Adam(len(self.parameters), np.float32 if written else np.float64)
-        self.agreement = Agreement(len(self.parameters), config.agreement or 0.0)
-        backend = WrittenGradients if written else AutogradGradients
+        manual = config.gradients == "manual"
+        self.adam = Adam(len(self.parameters), np.float32 if manual else np.float64)
+        self.damping = UpdateDamping(len(self.parameters), config.update_damping)
+        backend = ManualGradients if manual else AutogradGradients
         self._networks = backend(self.policy, self.value, parameters, config)
 
     @property
@@ -59,8 +58,23 @@ class Agent:
         return self.parameters[: self.policy.size]
 
     def values(self, obs: np.ndarray) -> np.ndarray:
-        """V of normalised observations, ``[n]``."""
+        """Returns V of normalised observations, ``[n]``."""
         return self._networks.values(obs)
+
+    def state(self) -> State:
+        """Returns the parameters, and the states of the optimiser and of the damping."""
+        parts = {**prefixed("adam", self.adam.state()), **prefixed("damping", self.damping.state())}
+        return {"parameters": self.parameters.copy(), **parts}
+
+    def restore(self, state: State) -> None:
+        """Takes over what ``state`` returned."""
+        self.warm_start(state)
+        self.adam.restore(part_of("adam", state))
+        self.damping.restore(part_of("damping", state))
+
+    def warm_start(self, state: State) -> None:
+        """Takes over the parameters alone."""
+        self.parameters[:] = state["parameters"]
 
     def update(self, batch: Batch, step: int, learning_rate: float, std_floor: float) -> dict[str, float]:
         """Takes the gradient steps of one training step; changes the parameters in place.
@@ -77,7 +91,7 @@ class Agent:
         """
         config, initial_logratio, first = self.config, 0.0, self.adam.steps
         before = self.parameters.copy()
-        epochs = config.update_epochs or 1
+        epochs = config.update_epochs
         stats: list[dict[str, float]] = []
         if config.num_minibatches == 1:  # the same minibatch in every epoch
             batch = self._prepared(batch)
@@ -92,8 +106,8 @@ class Agent:
                 stats.append(stat)
             if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
                 break
-        if config.agreement:
-            self.agreement.shorten(self.parameters, before, learning_rate)
+        if config.update_damping:
+            self.damping.damp(self.parameters, before, learning_rate)
         if not np.isfinite(self.parameters).all():
             raise FloatingPointError(f"training step {step}: the parameters are no longer finite")
         losses = {
@@ -102,13 +116,13 @@ class Agent:
         return losses | {"losses/initial_logratio": initial_logratio}
 
     def _prepared(self, minibatch: Batch) -> Batch:
-        """A minibatch with its advantages normalised, if they are to be."""
+        """Normalises the advantages of a minibatch, if they are to be."""
         if not self.config.norm_adv:
             return minibatch
         return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
 
     def _limited(self, gradient: np.ndarray) -> np.ndarray:
-        """The gradient, scaled down in place where its norm is above the limit."""
+        """Scales the gradient down, in place, where its norm is above the limit."""
         limit = self.config.max_grad_norm
         norm = float(gradient @ gradient) ** 0.5
         if limit and norm > limit:
@@ -116,8 +130,8 @@ class Agent:
         return gradient
 
     def _minibatches(self, batch: Batch, step: int, epoch: int) -> Iterator[Batch]:
-        """The minibatches of an epoch, reshuffled by its key."""
-        count = self.config.num_minibatches or 1
+        """Yields the minibatches of an epoch, reshuffled by its key."""
+        count = self.config.num_minibatches
         if count == 1:
             yield batch
             return

@@ -1,47 +1,42 @@
-"""The learner: state_t+1 = learn(state_t, facts of step t). Facts become opinion here: rewards, values, advantages."""
-
-from typing import Literal
+"""The learner: state_t+1 = learn(state_t, trajectories of step t). Rewards, values and advantages are made here."""
 
 import numpy as np
 
 from actors.policy import normalise
-from actors.rollout import Collector
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
-from ppo.algorithm.advantages import evening_weights, gae, slot_differences
+from env.description import Description
+from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.losses import Batch
 from ppo.algorithm.running_moments import RunningMoments
-from ppo.config.fields import Config
-
-FLOOR_POWER = 0.45  # of the progress, in the exponent of the std floor
-RATE_POWER = 0.6  # of the std floor, in the learning rate
-EVENING_WIDTH = 0.2  # over which the conditions of a batch's slots are evened out
-RANKS_UNTIL = 0.03  # share of the first std floor from which on ranks fade from the advantages; 0 for never
+from ppo.algorithm.schedules import Schedule, schedule
+from ppo.algorithm.state import State, part_of, prefixed
+from ppo.config import GAEConfig, ResolvedConfig, SlotConfig
 
 
-def policy_spec(config: Config, collector: Collector) -> NetworkSpec:
-    """The network for a configuration and an environment's spaces."""
-    head: Literal["categorical", "gaussian"] = "categorical" if collector.choices else "gaussian"
-    assert config.hidden_sizes is not None
-    outputs = (collector.action_dim, collector.choices)
-    return NetworkSpec(collector.obs_dim, config.hidden_sizes, config.activation, head, *outputs)
+def policy_spec(config: ResolvedConfig, described: Description) -> NetworkSpec:
+    """Returns the policy's network for a configuration and an environment's spaces."""
+    head = "categorical" if described.choices else "gaussian"
+    outputs = (described.action_dim, described.choices)
+    return NetworkSpec(described.obs_dim, config.hidden_sizes, config.activation, head, *outputs)  # type: ignore[arg-type]
 
 
 class Learner:
     """Everything that a training step changes, and a checkpoint holds.
 
     Args:
-        config: resolved.
+        config: what to train.
         spec: the policy's network.
 
     Attributes:
-        training_steps: how many there are to be.
+        step: training steps done.
+        env_steps: time steps of all slots so far.
+        evaluations: evaluations of f so far.
     """
 
-    def __init__(self, config: Config, spec: NetworkSpec):
-        assert config.training_steps is not None
-        self.config, self.training_steps = config, config.training_steps
+    def __init__(self, config: ResolvedConfig, spec: NetworkSpec):
+        self.config = config
         self.agent = Agent(spec, config)
         self.step = 0
         self.env_steps = 0
@@ -50,39 +45,9 @@ class Learner:
         self.return_moments = RunningMoments()
 
     @property
-    def progress(self) -> float:
-        """Share of the training done, in [0, 1)."""
-        return self.step / self.training_steps
-
-    @property
-    def std_floor(self) -> float:
-        """Falls from its first to its final value, exponentially in a root of the progress: fast while there is
-        nothing to lose, slowly once it is small. At a tenth of the training it is a third of the way, in logarithms."""
-        first, final = self.config.std_floor or 0.0, self.config.std_floor_final or 0.0
-        return first * (final / first) ** self.progress**FLOOR_POWER if first else 0.0
-
-    @property
-    def _narrowing(self) -> float:
-        """The std floor as a share of the first one; 1 where there is none."""
-        return self.std_floor / self.config.std_floor if self.config.std_floor else 1.0
-
-    @property
-    def by_rank(self) -> float:
-        """Weight of ranks among the advantages: 1 while a law looks for its valleys, then falling with the floor."""
-        return min(1.0, self._narrowing / RANKS_UNTIL) if RANKS_UNTIL else 1.0
-
-    @property
-    def learning_rate(self) -> float:
-        """Falls linearly if it is annealed, and with a power of the std floor. Did it not fall, a step of Adam would
-        move the mean action by more and more stds: PPO would leave its trust region in one step once the std is small,
-        and lose its valley. Did it fall as fast as the floor, the law would never arrive.
-
-        It warms up first. Which of two valleys a law settles in is decided in the first few hundred steps, by a slight
-        difference between them: small updates average over more samples before they commit."""
-        assert self.config.learning_rate is not None and self.config.warmup is not None
-        linear = 1 - self.progress if self.config.anneal_lr else 1.0
-        warm = min(1.0, (self.step + 1) / (self.config.warmup * self.training_steps + 1))
-        return self.config.learning_rate * warm * linear * self._narrowing**RATE_POWER
+    def schedule(self) -> Schedule:
+        """The scheduled values of the current training step."""
+        return schedule(self.config, self.step)
 
     @property
     def _normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
@@ -90,140 +55,146 @@ class Learner:
         return (self.obs_moments.mean, self.obs_moments.var) if self.config.norm_obs else (None, None)
 
     def snapshot(self) -> Snapshot:
-        """What the drivers need to act in this training step."""
-        return Snapshot(self.step, self.agent.policy, self.agent.theta.copy(), self.std_floor, *self._normaliser)
+        """Returns what the drivers need to act in this training step."""
+        theta = self.agent.theta.copy()
+        return Snapshot(self.step, self.agent.policy, theta, self.schedule.std_floor, *self._normaliser)
 
-    def learn(self, facts: Trajectory) -> dict[str, float]:
-        """Updates the state from the merged facts of the current step, and returns scalars to log."""
+    def learn(self, trajectory: Trajectory) -> dict[str, float]:
+        """Updates the state from the merged trajectory of the current step, and returns scalars to log."""
+        now = self.schedule
         scalars = {
-            **collected(facts),
-            "charts/learning_rate": self.learning_rate,
-            "charts/std_floor": self.std_floor,
+            **collected(trajectory),
+            "charts/learning_rate": now.learning_rate,
+            "charts/std_floor": now.std_floor,
         }
-        batch = self._batch(facts)
-        scalars |= self.agent.update(batch, self.step, self.learning_rate, self.std_floor)
+        batch = self._batch(trajectory, now)
+        scalars |= self.agent.update(batch, self.step, now.learning_rate, now.std_floor)
         if batch.values is not None and batch.returns is not None:
             scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
         if self.config.norm_obs:
-            self.obs_moments.update(_rows(facts.obs))
+            self.obs_moments.update(_rows(trajectory.obs))
         self.step += 1
-        self.env_steps += facts.rewards.size
-        self.evaluations += int(facts.evaluations.sum())
+        self.env_steps += trajectory.rewards.size
+        self.evaluations += int(trajectory.evaluations.sum())
         return scalars
 
-    def _batch(self, facts: Trajectory) -> Batch:
-        config = self.config
-        obs = normalise(_rows(facts.obs), *self._normaliser)
-        if config.advantages == "slot":
-            advantages = slot_differences(facts.objectives[:, 1:], facts.actions, self.by_rank)
-            conditions = facts.obs[:, 0, facts.actions.shape[2] :]
-            advantages *= evening_weights(conditions, EVENING_WIDTH)[:, None]
-            return Batch(obs, *map(_rows, (facts.actions, facts.logprobs, advantages)))
-        assert config.gamma is not None
-        ends = facts.terminations | facts.truncations
-        values = self.agent.values(obs).reshape(facts.rewards.shape)
+    def _batch(self, trajectory: Trajectory, now: Schedule) -> Batch:
+        """Returns the data of the update."""
+        obs = normalise(_rows(trajectory.obs), *self._normaliser)
+        if isinstance(self.config, SlotConfig):
+            advantages = _slot_advantages(trajectory, now.rank_weight, self.config.density_bandwidth)
+            return Batch(obs, *map(_rows, (trajectory.actions, trajectory.logprobs, advantages)))
+        assert isinstance(self.config, GAEConfig), "the only other kind"
+        return self._batch_with_values(obs, trajectory, self.config)
+
+    def _batch_with_values(self, obs: np.ndarray, trajectory: Trajectory, config: GAEConfig) -> Batch:
+        """Returns the data of an update with GAE; ``obs`` are normalised, ``[E * T, obs_dim]``."""
+        terminations, truncations = trajectory.terminations, trajectory.truncations
+        ends = terminations | truncations
+        values = self.agent.values(obs).reshape(trajectory.rewards.shape)
         final_values = np.empty_like(values)
         final_values[:, :-1] = values[:, 1:]  # within an episode, a step leads to what the next one sees
-        ended = normalise(facts.final_obs[ends], *self._normaliser)
+        ended = normalise(trajectory.final_obs[ends], *self._normaliser)
         final_values[ends] = self.agent.values(ended)
-        rewards = self._scaled(raw_rewards(facts, config), ends)
+        rewards = self._scaled(raw_rewards(trajectory, config), ends, config)
         gae_lambda = config.gae_lambda if config.algo == "ppo" else 1.0
-        advantages = gae(rewards, values, final_values, facts.terminations, facts.truncations, config.gamma, gae_lambda)
-        arrays = (facts.actions, facts.logprobs, advantages, advantages + values, values)
+        advantages = gae(rewards, values, final_values, terminations, truncations, config.gamma, gae_lambda)
+        arrays = (trajectory.actions, trajectory.logprobs, advantages, advantages + values, values)
         return Batch(obs, *map(_rows, arrays))
 
-    def _scaled(self, rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Rewards divided by the running std of the discounted return within a slot, this step's included."""
-        if not self.config.norm_reward:
+    def _scaled(self, rewards: np.ndarray, ends: np.ndarray, config: GAEConfig) -> np.ndarray:
+        """Divides rewards by the running std of the discounted return within a slot, this step's included."""
+        if not config.norm_reward:
             return rewards
-        assert self.config.gamma is not None
         returns, running = np.empty_like(rewards), np.zeros(len(rewards))
         for t in range(rewards.shape[1]):
-            running = rewards[:, t] + self.config.gamma * running
+            running = rewards[:, t] + config.gamma * running
             returns[:, t] = running
             running = np.where(ends[:, t], 0.0, running)
         self.return_moments.update(returns.reshape(-1))
         return rewards / np.sqrt(self.return_moments.var + 1e-8)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The whole state as arrays."""
-        adam, agreement = self.agent.adam, self.agent.agreement
+    def state(self) -> State:
+        """Returns the whole state."""
+        counters = np.array([self.step, self.env_steps, self.evaluations], np.int64)
         return {
-            "counters": np.array([self.step, self.env_steps, self.evaluations], np.int64),
-            "parameters": self.agent.parameters.copy(),
-            "adam_steps": np.array(adam.steps),
-            "adam_exp_avg": adam.exp_avg.copy(),
-            "adam_exp_avg_sq": adam.exp_avg_sq.copy(),
-            "agreement_steps": np.array(agreement.steps),
-            "agreement_mean": agreement.mean.copy(),
-            "agreement_square": agreement.square.copy(),
-            "obs_moments": self.obs_moments.state(),
-            "return_moments": self.return_moments.state(),
+            "counters": counters,
+            **prefixed("agent", self.agent.state()),
+            **prefixed("obs_moments", self.obs_moments.state()),
+            **prefixed("return_moments", self.return_moments.state()),
         }
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
         self.step, self.env_steps, self.evaluations = map(int, state["counters"])
-        self.warm_start(state)
-        self.return_moments.restore(state["return_moments"])
-        adam, agreement = self.agent.adam, self.agent.agreement
-        agreement.steps = int(state["agreement_steps"])
-        agreement.mean[:], agreement.square[:] = state["agreement_mean"], state["agreement_square"]
-        adam.steps = int(state["adam_steps"])
-        adam.exp_avg[:], adam.exp_avg_sq[:] = state["adam_exp_avg"], state["adam_exp_avg_sq"]
+        self.agent.restore(part_of("agent", state))
+        self.obs_moments.restore(part_of("obs_moments", state))
+        self.return_moments.restore(part_of("return_moments", state))
 
-    def accepts(self, state: dict[str, np.ndarray]) -> bool:
-        """Whether ``state`` has every array that this learner's has, of the same shape."""
+    def accepts(self, state: State) -> bool:
+        """Returns whether ``state`` has every array that this learner's has, of the same shape."""
         return all(name in state and state[name].shape == array.shape for name, array in self.state().items())
 
-    def warm_start(self, state: dict[str, np.ndarray]) -> None:
+    def warm_start(self, state: State) -> None:
         """Takes over the parameters, and the observation normaliser that they were trained with."""
-        self.agent.parameters[:] = state["parameters"]
-        self.obs_moments.restore(state["obs_moments"])
+        self.agent.warm_start(part_of("agent", state))
+        self.obs_moments.restore(part_of("obs_moments", state))
 
 
-def raw_rewards(facts: Trajectory, config: Config) -> np.ndarray:
-    """Rewards ``[E, T]`` before scaling: the environment's, or for a tuning problem those of its objective values."""
+def raw_rewards(trajectory: Trajectory, config: GAEConfig) -> np.ndarray:
+    """Returns rewards ``[E, T]`` before scaling: the environment's, or a tuning problem's from its objective values."""
     if config.reward is None:
-        return facts.rewards
-    values = facts.objectives
+        return trajectory.rewards
+    values = trajectory.objectives
     if config.transform == "symlog":
         values = np.sign(values) * np.log1p(np.abs(values))
     return -values[:, 1:] if config.reward == "objective" else values[:, :-1] - values[:, 1:]
 
 
-def collected(facts: Trajectory) -> dict[str, float]:
-    """How good what was collected is: the mean of f, or outside tuning the mean return of an episode.
+def collected(trajectory: Trajectory) -> dict[str, float]:
+    """Returns how good the collected actions are: the mean of f, or outside tuning the mean return of an episode.
 
     An episode that the slot's end cuts counts as one: with long episodes, the evaluations say more.
     """
-    if facts.objectives.size:
-        return {"charts/objective": float(facts.objectives[:, 1:].mean())}
-    return {"charts/episodic_return": float(facts.rewards.sum() / (facts.terminations | facts.truncations).sum())}
+    if trajectory.objectives.size:
+        return {"charts/objective": float(trajectory.objectives[:, 1:].mean())}
+    ends = trajectory.terminations | trajectory.truncations
+    return {"charts/episodic_return": float(trajectory.rewards.sum() / ends.sum())}
 
 
-def check_finite(facts: Trajectory, starts_evaluated: bool) -> None:
-    """Raises FloatingPointError, naming the slot, where an environment gave a value that is not finite.
+def check_finite(trajectory: Trajectory, starts_evaluated: bool) -> None:
+    """Checks that the environment gave finite values.
 
     Where f of the starts was left out, so was the reward that would need it.
+
+    Raises:
+        FloatingPointError: a value is not finite; the text names the slot.
     """
-    unasked = not starts_evaluated and facts.objectives.size > 0
+    unasked = not starts_evaluated and trajectory.objectives.size > 0
     for name, skipped in (("objectives", unasked), ("rewards", unasked), ("final_obs", False), ("obs", False)):
-        bad = ~np.isfinite(getattr(facts, name)[:, int(skipped) :].reshape(len(facts), -1)).all(axis=1)
+        values = getattr(trajectory, name)[:, int(skipped) :]
+        bad = ~np.isfinite(values.reshape(len(trajectory), -1)).all(axis=1)
         if bad.any():
             slot = int(np.argmax(bad))
             raise FloatingPointError(
-                f"slot {slot} of step {facts.versions[slot]}: the environment's {name} are not finite; its start was "
-                f"{facts.obs[slot, 0].tolist()}, its actions {facts.actions[slot, :8].tolist()}"
+                f"slot {slot} of step {trajectory.versions[slot]}: the environment's {name} are not finite; its start "
+                f"was {trajectory.obs[slot, 0].tolist()}, its actions {trajectory.actions[slot, :8].tolist()}"
             )
 
 
 def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
-    """1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than the mean, below 0 worse than it."""
+    """Returns 1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than the mean, below 0 worse."""
     variance = np.var(returns)
     return float(1 - np.var(returns - values) / variance) if variance > 0 else 0.0
 
 
+def _slot_advantages(trajectory: Trajectory, rank_weight: float, bandwidth: float) -> np.ndarray:
+    """Returns leave-one-out advantages ``[E, T]``, weighted so that all conditions count alike."""
+    advantages = leave_one_out_advantages(trajectory.objectives[:, 1:], trajectory.actions, rank_weight)
+    conditions = trajectory.obs[:, 0, trajectory.actions.shape[2] :]
+    return advantages * inverse_density_weights(conditions, bandwidth)[:, None]
+
+
 def _rows(array: np.ndarray) -> np.ndarray:
-    """Slots and time steps flattened, ``[E * T, ...]``."""
+    """Flattens slots and time steps, ``[E * T, ...]``."""
     return array.reshape(-1, *array.shape[2:])

@@ -1,4 +1,4 @@
-"""The losses, and their gradient by torch's autograd: the readable version that ``ppo.algorithm.manual_gradients`` must agree with."""
+"""The losses, and their gradient by torch's autograd: the readable version of ``manual_gradients``."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import torch
 
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.network import forward, logprobs_and_entropy
-from ppo.config.fields import Config
+from ppo.config import ResolvedConfig
 
 
 @dataclass(frozen=True)
@@ -32,27 +32,27 @@ class Batch:
     values: np.ndarray | None = None
 
     def rows(self, index: np.ndarray) -> "Batch":
-        """The minibatch of these rows."""
+        """Returns the minibatch of these rows."""
         arrays = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return dataclasses.replace(self, **{name: a[index] for name, a in arrays.items() if a is not None})
 
 
 def clipped_surrogate(logratio: torch.Tensor, advantages: torch.Tensor, clip_coef: float) -> torch.Tensor:
-    """PPO's policy loss (Schulman et al. 2017, arXiv 1707.06347, eq. 7), negated to be minimised; a scalar."""
+    """Returns PPO's policy loss (Schulman et al. 2017, arXiv 1707.06347, eq. 7), negated to be minimised; a scalar."""
     ratio = logratio.exp()
     clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
     return torch.maximum(-advantages * ratio, -advantages * clipped).mean()
 
 
 def reinforce_loss(logprobs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
-    """REINFORCE with a baseline (Williams 1992): the advantages are returns minus values; a scalar."""
+    """Returns the loss of REINFORCE with a baseline (Williams 1992), a scalar."""
     return -(advantages * logprobs).mean()
 
 
 def value_loss(
     values: torch.Tensor, old_values: torch.Tensor, returns: torch.Tensor, clip_coef: float | None
 ) -> torch.Tensor:
-    """Half the mean squared error; with a ``clip_coef``, the worse of it and that of values moved no further."""
+    """Returns half the mean squared error; with ``clip_coef``, the worse of it and that of values moved no further."""
     error = (values - returns) ** 2
     if clip_coef is not None:
         moved = old_values + (values - old_values).clamp(-clip_coef, clip_coef)
@@ -61,7 +61,7 @@ def value_loss(
 
 
 def normalised_advantages(advantages: np.ndarray) -> np.ndarray:
-    """Advantages with mean 0 and standard deviation 1."""
+    """Returns advantages with mean 0 and standard deviation 1."""
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
 
@@ -71,21 +71,23 @@ class AutogradGradients:
     Args:
         policy, value: the networks; ``parameters`` holds the policy's and then the value's, if there is one.
         parameters: ``[policy.size + value.size]``, float64.
-        config: resolved.
+        config: what to train.
     """
 
-    def __init__(self, policy: NetworkSpec, value: NetworkSpec | None, parameters: torch.Tensor, config: Config):
+    def __init__(
+        self, policy: NetworkSpec, value: NetworkSpec | None, parameters: torch.Tensor, config: ResolvedConfig
+    ):
         self.policy, self.value, self.config = policy, value, config
         self._parameters = parameters.detach().requires_grad_()  # the same memory
 
     def values(self, obs: np.ndarray) -> np.ndarray:
-        """V of normalised observations, ``[n]``."""
+        """Returns V of normalised observations, ``[n]``."""
         assert self.value is not None
         with torch.no_grad():
             return forward(self.value, self._parameters[self.policy.size :], torch.from_numpy(obs))[:, 0].numpy()
 
     def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[np.ndarray, dict[str, float]]:
-        """Gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it."""
+        """Returns the gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it."""
         config, split = self.config, self.policy.size
         arrays = (batch.obs, batch.actions, batch.logprobs, batch.advantages)
         obs, actions, old_logprobs, advantages = map(torch.from_numpy, arrays)
@@ -110,7 +112,7 @@ class AutogradGradients:
 
 
 def ratio_statistics(logratio: np.ndarray, clip_coef: float) -> dict[str, float]:
-    """How far a policy has moved from the one that acted, from ``[n]`` log importance ratios."""
+    """Measures how far a policy has moved from the one that acted, from ``[n]`` log importance ratios."""
     ratio = np.exp(logratio)
     return {
         "approx_kl": float((ratio - 1 - logratio).mean()),  # Schulman's k3: never negative, low variance

@@ -1,10 +1,9 @@
-"""The gradient of the loss, written out: several times faster than autograd on networks of this size.
+"""The gradient of the loss, derived by hand in NumPy: several times faster than autograd on small networks.
 
-Same losses, same numbers as ``ppo.algorithm.losses`` (``tests/ppo/test_written.py`` holds both to 1e-10). What makes it fast:
-buffers are allocated once; an operation on a small array costs a microsecond in NumPy where it costs several in torch;
-the k networks, policy and value or the policy alone, have the same hidden layers, so going back each product, sum and
-slope is taken once for all, ``[k, n, width]``; and float64 is kept for what needs it, the way forward to the
-log-probabilities. A gradient in float32 is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
+Its losses and gradients are those of ``ppo.algorithm.losses``; the tests hold both to 1e-10 in float64. Buffers are
+allocated once. The k networks, policy and value or the policy alone, have the same hidden layers, so each backward
+product is taken once for all, ``[k, n, width]``. Float64 is kept for the forward pass to the log-probabilities: in
+float32 a gradient is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from numpy.typing import DTypeLike
 from actors.policy import ACTIVATIONS, LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.losses import Batch, ratio_statistics
-from ppo.config.fields import Config
+from ppo.config import ResolvedConfig
 
 Layer = tuple[np.ndarray, np.ndarray]
 
@@ -47,7 +46,7 @@ def _stacked(part: np.ndarray, k: int, apart: int) -> np.ndarray:
 
 
 class Buffers:
-    """Room for a minibatch of ``n`` rows.
+    """Arrays for a minibatch of ``n`` rows.
 
     Attributes:
         policy: the policy's hidden activations, float64, ``[n, width]`` each.
@@ -65,11 +64,11 @@ class Buffers:
         self.ones = np.ones((1, n), dtype)
 
 
-class WrittenGradients:
-    """Values of a batch, and the gradient of the loss, by NumPy. Takes the same as ``AutogradGradients``.
+class ManualGradients:
+    """Values of a batch, and the gradient of the loss, by NumPy. It takes the arguments of ``AutogradGradients``.
 
     Args:
-        dtype: of the value network and of the gradient.
+        dtype: type of the value network and of the gradient.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class WrittenGradients:
         policy: NetworkSpec,
         value: NetworkSpec | None,
         parameters: torch.Tensor,
-        config: Config,
+        config: ResolvedConfig,
         dtype: DTypeLike = np.float32,
     ):
         self.policy, self.value, self.config, self._dtype = policy, value, config, dtype
@@ -91,20 +90,20 @@ class WrittenGradients:
         self._activation = ACTIVATIONS[policy.activation]
 
     def values(self, obs: np.ndarray) -> np.ndarray:
-        """V of normalised observations, ``[n]``, float64."""
+        """Returns V of normalised observations, ``[n]``, float64."""
         assert self.value is not None
         self._rounded[:] = self._parameters
-        buffers = self._room(len(obs))
+        buffers = self._buffers_for(len(obs))
         buffers.obs[:] = obs
         return self._value_forward(buffers).astype(np.float64)
 
     def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[np.ndarray, dict[str, float]]:
-        """Gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it.
+        """Returns the gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it.
 
         The next call overwrites the gradient.
         """
         self._rounded[:] = self._parameters
-        buffers = self._room(len(batch.obs))
+        buffers = self._buffers_for(len(batch.obs))
         buffers.obs[:] = batch.obs
         out = self._policy_forward(batch.obs, buffers)
         head = self._categorical if self.policy.head == "categorical" else self._gaussian
@@ -116,13 +115,13 @@ class WrittenGradients:
         self._backward(buffers, slopes)
         return self._gradient, losses
 
-    def _room(self, n: int) -> Buffers:
+    def _buffers_for(self, n: int) -> Buffers:
         if n not in self._buffers:
             self._buffers[n] = Buffers(n, self.policy, len(self._layers.heads), self._dtype)
         return self._buffers[n]
 
     def _policy_forward(self, obs: np.ndarray, buffers: Buffers) -> np.ndarray:
-        """The policy's outputs, ``[n, outputs]``, float64."""
+        """Returns the policy's outputs, ``[n, outputs]``, float64."""
         *hidden, (weight, bias) = self._policy_layers
         x = obs
         for (w, b), h, rounded in zip(hidden, buffers.policy, buffers.all, strict=True):
@@ -133,7 +132,7 @@ class WrittenGradients:
         return x @ weight + bias
 
     def _value_forward(self, buffers: Buffers) -> np.ndarray:
-        """The value's outputs, ``[n]``."""
+        """Returns the value's outputs, ``[n]``."""
         x = buffers.obs
         for (w, b), activations in zip(self._layers.hidden, buffers.all, strict=True):
             h = activations[1]
@@ -144,7 +143,7 @@ class WrittenGradients:
         return (x @ weight + bias)[:, 0]
 
     def _backward(self, buffers: Buffers, slopes: list[np.ndarray]) -> None:
-        """Fills the gradient from the slopes of the loss at each network's outputs, ``[n, outputs]``."""
+        """Computes the gradient from the slopes of the loss at each network's outputs, ``[n, outputs]``."""
         depth = len(buffers.all)
         d = np.empty((len(slopes), 0, 0))
         for i, slope in enumerate(slopes):
@@ -173,7 +172,7 @@ class WrittenGradients:
     def _gaussian(
         self, out: np.ndarray, batch: Batch, std_floor: float, log: bool
     ) -> tuple[np.ndarray, dict[str, float]]:
-        """Slope of the loss at the outputs, ``[n, 2 * action_dim]``, and the losses."""
+        """Returns the slope of the loss at the outputs, ``[n, 2 * action_dim]``, and the losses."""
         n, dim = len(out), self.policy.action_dim
         unlimited = out[:, dim:]
         raw = np.minimum(unlimited, RAW_LOG_STD_MAX)
@@ -205,7 +204,7 @@ class WrittenGradients:
     def _categorical(
         self, out: np.ndarray, batch: Batch, std_floor: float, log: bool
     ) -> tuple[np.ndarray, dict[str, float]]:
-        """Slope of the loss at the logits, ``[n, sum of the choices]``, and the losses."""
+        """Returns the slope of the loss at the logits, ``[n, sum of the choices]``, and the losses."""
         log_p = np.empty_like(out)
         for part in self.policy.logits:
             log_p[:, part] = out[:, part] - out[:, part].max(axis=1, keepdims=True)
@@ -226,7 +225,7 @@ class WrittenGradients:
         return d_out, losses
 
     def _policy_slope(self, logprobs: np.ndarray, batch: Batch, log: bool) -> tuple[np.ndarray, dict[str, float]]:
-        """Slope of the policy loss at the log-probabilities, ``[n]``, and the losses."""
+        """Returns the slope of the policy loss at the log-probabilities, ``[n]``, and the losses."""
         n, clip = len(logprobs), self.config.clip_coef
         logratio = logprobs - batch.logprobs
         losses = ratio_statistics(logratio, clip) if log else {}
@@ -246,7 +245,7 @@ class WrittenGradients:
         return free, losses
 
     def _value_slope(self, values: np.ndarray, batch: Batch, losses: dict[str, float], log: bool) -> np.ndarray:
-        """Slope of the weighted value loss at the values, ``[n]``; adds the loss to ``losses``."""
+        """Returns the slope of the weighted value loss at the values, ``[n]``; adds the loss to ``losses``."""
         assert batch.returns is not None and batch.values is not None
         slope = values - batch.returns
         squared = slope * slope if log or self.config.clip_vloss else slope

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from ppo.algorithm.state import State
+
 
 class RunningMoments:
-    """Mean and variance of all rows seen so far (Chan et al. 1979: a batch merged into the total).
+    """Mean and variance of all rows so far (Chan et al. 1979: a batch merged into the total).
 
     Attributes:
         count: rows seen.
@@ -18,7 +20,7 @@ class RunningMoments:
         self.m2 = np.zeros(shape)
 
     def update(self, rows: np.ndarray) -> None:
-        """Takes in rows ``[n, *shape]``."""
+        """Adds rows ``[n, *shape]``."""
         count, mean = len(rows), rows.mean(axis=0)
         delta, total = mean - self.mean, self.count + count
         self.m2 = self.m2 + ((rows - mean) ** 2).sum(axis=0) + delta**2 * self.count * count / total
@@ -30,12 +32,10 @@ class RunningMoments:
         """Population variance; 1 before anything was seen."""
         return self.m2 / self.count if self.count else np.ones_like(self.m2)
 
-    def state(self) -> np.ndarray:
-        """All of it as one vector."""
-        return np.concatenate([[self.count], np.ravel(self.mean), np.ravel(self.m2)])
+    def state(self) -> State:
+        """Returns the count and the moments."""
+        return {"count": np.array(self.count), "mean": self.mean, "m2": self.m2}
 
-    def restore(self, state: np.ndarray) -> None:
+    def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
-        self.count = float(state[0])
-        mean, m2 = np.split(state[1:], 2)
-        self.mean, self.m2 = mean.reshape(self.mean.shape), m2.reshape(self.m2.shape)
+        self.count, self.mean, self.m2 = float(state["count"]), state["mean"], state["m2"]

@@ -1,20 +1,21 @@
-"""How far a parameter's recent updates agree, and updates shortened to match."""
+"""Updates damped by their signal-to-noise ratio."""
 
 import numpy as np
 
+from ppo.algorithm.state import State
 
-class Agreement:
-    """Shortens each parameter's part of a training step's update by how far its recent updates agree.
 
-    A law has parts that the data says much about and parts where it is noise: one step's samples push a parameter one
-    way, the next one's another. Adam takes steps of the same length for both, and the noise adds up to a walk that can
-    carry the law out of its valley. So an update u is multiplied, parameter by parameter, by |mean(u)| / rms(u) over
-    the last steps: near 1 where all say the same, and about the root of one over their number where none does. (The
-    signal-to-noise ratio that Adam's own moments estimate, taken over batches instead of passes over the same one.)
+class UpdateDamping:
+    """Multiplies each parameter's part of a training step's update by the signal-to-noise ratio of its recent ones.
+
+    An update u becomes u |mean(u)| / rms(u), parameter by parameter, with means over the last training steps: a factor
+    near 1 where recent updates agree, and about the root of one over their number where they do not. It is the ratio
+    that Adam's own moments estimate (Kingma & Ba 2015, arXiv 1412.6980, section 2.1), taken over batches in place of
+    passes over the same one.
 
     Args:
         size: number of parameters.
-        decay: of the two running means; they remember some 1 / (1 - decay) training steps.
+        decay: decay of the two running means; they remember some 1 / (1 - decay) training steps.
 
     Attributes:
         steps: updates seen.
@@ -27,7 +28,16 @@ class Agreement:
         self.mean = np.zeros(size)
         self.square = np.zeros(size)
 
-    def shorten(self, parameters: np.ndarray, before: np.ndarray, learning_rate: float) -> None:
+    def state(self) -> State:
+        """Returns the steps and the running means."""
+        return {"steps": np.array(self.steps), "mean": self.mean.copy(), "square": self.square.copy()}
+
+    def restore(self, state: State) -> None:
+        """Takes over what ``state`` returned."""
+        self.steps = int(state["steps"])
+        self.mean[:], self.square[:] = state["mean"], state["square"]
+
+    def damp(self, parameters: np.ndarray, before: np.ndarray, learning_rate: float) -> None:
         """Moves ``parameters`` ``[size]`` back towards ``before``, what they were before this training step."""
         self.steps += 1
         update = parameters - before
@@ -36,5 +46,5 @@ class Agreement:
         self.square += (1 - self.decay) * (relative * relative - self.square)
         # With the bias corrections: the mean's is this share, the root mean square's its root.
         share = 1 - self.decay**self.steps
-        agreement = np.abs(self.mean) / (np.sqrt(self.square * share) + 1e-12)
-        parameters[:] = before + update * np.minimum(agreement, 1.0)
+        ratio = np.abs(self.mean) / (np.sqrt(self.square * share) + 1e-12)
+        parameters[:] = before + update * np.minimum(ratio, 1.0)

@@ -1,40 +1,43 @@
-"""The command line of ``python -m ppo.train``: flags made from the configuration, errors of one line.
+"""The command lines: flags made from the configuration, errors of one line.
 
 Loads no torch, so that ``--help`` and a mistake are answered at once.
 """
 
+import ast
 import contextlib
 import dataclasses
 import io
+import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from env.errors import UsageError, nearest
 from ppo.config.fields import Config, flag
-from ppo.config.file import read_config
+from ppo.config.file import RENAMED, read_config
 
 T = TypeVar("T")
-WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout")
+WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "checkpoint_seconds")
 WHAT_IS_SHOWN = ("quiet", "track", "pictures", "profile")
 WITH_RESUME = ("resume", *WHERE_IT_RUNS, *WHAT_IS_SHOWN)
-"""What may be said together with --resume: nothing that it computes with."""
+"""The flags that --resume may be combined with: none that a result depends on."""
 
 
 @dataclass(frozen=True)
 class ConfigArguments(Config):
-    """Of a command whose flags are the configuration's and some more."""
+    """Arguments of a command whose flags are those of the configuration and some more."""
 
     def to_config(self) -> Config:
-        """The configuration alone."""
+        """Returns the configuration alone."""
         return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
 
 
 @dataclass(frozen=True)
-class Arguments(ConfigArguments):
+class TrainArguments(ConfigArguments):
     __doc__ = Config.__doc__
 
     config: str | None = None
@@ -53,18 +56,19 @@ class Arguments(ConfigArguments):
     """Draw pictures at the end (the extra plot)."""
 
 
-def parse(argv: Sequence[str]) -> Arguments:
-    """Parses the command line.
+def parse(argv: Sequence[str]) -> TrainArguments:
+    """Parses the command line of ``python -m ppo.train``.
 
     Raises:
         UsageError: a flag or value that is not understood, in one line.
         SystemExit: after ``--help``.
     """
-    default = Arguments()
+    default = TrainArguments()
     path = _value_of("--config", argv)
     if path is not None:
-        default = Arguments(**dataclasses.asdict(read_config(path)))
-    arguments = parse_as(Arguments, "python -m ppo.train", argv, default)
+        read = read_config(path)
+        default = TrainArguments(**{field.name: getattr(read, field.name) for field in dataclasses.fields(Config)})
+    arguments = parse_as(TrainArguments, "python -m ppo.train", argv, default)
     if arguments.resume is not None:
         _check_alone(argv)
     return arguments
@@ -78,51 +82,62 @@ def parse_as(kind: type[T], prog: str, argv: Sequence[str], default: T | None = 
         SystemExit: after ``--help``.
     """
     complaint = io.StringIO()
-    options = {} if default is None else {"default": default}
+    options: dict[str, Any] = {} if default is None else {"default": default}
+    options |= {"prog": prog, "args": list(argv), "return_unknown_args": True, "registry": _registry}
     try:
         with contextlib.redirect_stderr(complaint):
-            arguments, unknown = tyro.cli(kind, prog=prog, args=list(argv), return_unknown_args=True, **options)  # type: ignore[call-overload]
+            arguments, unknown = tyro.cli(kind, **options)
     except SystemExit as end:
         if end.code in (0, None):
             raise
         raise UsageError(_one_line(complaint.getvalue())) from None
     if unknown:
-        flags = [flag(field.name) for field in dataclasses.fields(cast(Any, kind))]
-        raise UsageError(f"unknown argument {unknown[0]}{nearest(unknown[0], flags)}; --help lists the flags")
+        raise UsageError(f"unknown argument {unknown[0]}{_hint(unknown[0], kind)}; --help lists the flags")
     return arguments
 
 
-def _value_of(name: str, argv: Sequence[str]) -> str | None:
-    for position, word in enumerate(argv):
-        if word == name and position + 1 < len(argv):
-            return argv[position + 1]
-        if word.startswith(f"{name}="):
-            return word.partition("=")[2]
-    return None
+def parse_keywords(words: Sequence[str]) -> dict[str, Any]:
+    """Parses ``--env-kwargs``: ``name=value`` each, values as JSON, as Python literals, or else as text.
+
+    Raises:
+        UsageError: a word is not name=value, or a name comes twice.
+    """
+    keywords: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--env-kwargs {word}: must be name=value")
+        if name in keywords:
+            raise UsageError(f"--env-kwargs {' '.join(words)}: {name} is given more than once")
+        keywords[name] = _parse_value(value)
+    return keywords
 
 
-def given_flags(argv: Sequence[str], kind: Any = Arguments) -> list[str]:
-    """Field names of the flags of ``kind`` on a command line, ``--no-x`` as x."""
+def keyword_words(keywords: dict[str, Any]) -> list[str]:
+    """Returns the words that ``parse_keywords`` would parse into ``keywords``."""
+    plain = {name: isinstance(value, str) and _parse_value(value) == value for name, value in keywords.items()}
+    return [f"{name}={value if plain[name] else json.dumps(value)}" for name, value in keywords.items()]
+
+
+def command_words(config: Config) -> list[str]:
+    """Returns the words of a command line that gives what in a configuration is not a default."""
+    words = []
+    for name, value in config.changed().items():
+        if isinstance(getattr(Config, name, None), bool):
+            words.append(flag(name if value else f"no_{name}"))
+        elif isinstance(value, dict):
+            words += [flag(name), *keyword_words(value)]
+        else:
+            words += [flag(name), *map(str, value if isinstance(value, tuple) else [value])]
+    return words
+
+
+def given_flags(argv: Sequence[str], kind: Any = TrainArguments) -> list[str]:
+    """Returns the field names of the flags of ``kind`` on a command line, ``--no-x`` as x."""
     words = [word.partition("=")[0] for word in argv if word.startswith("--")]
     names = [word[2:].replace("-", "_") for word in words]
     fields = {field.name for field in dataclasses.fields(kind)}
     return [name if name in fields else name.removeprefix("no_") for name in names]
-
-
-def _check_alone(argv: Sequence[str]) -> None:
-    for name in given_flags(argv):
-        if name not in WITH_RESUME:
-            raise UsageError(
-                f"--resume takes no other training flag, and {flag(name)} was given: schedules depend on the run as it "
-                f"was begun; to train on under other settings, start a new run with --warm-start"
-            )
-
-
-def _one_line(box: str) -> str:
-    """The message of tyro's framed error, on one line."""
-    lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
-    message = " ".join(line for line in lines[1:] if line)
-    return message.partition(" Argument helptext:")[0].partition(" For full helptext")[0] or box.strip()
 
 
 def run_main(main: Callable[[list[str]], None]) -> None:
@@ -135,3 +150,53 @@ def run_main(main: Callable[[list[str]], None]) -> None:
     except KeyboardInterrupt as interrupt:
         print(f"interrupted{f': {interrupt}' if str(interrupt) else ''}", file=sys.stderr)
         sys.exit(130)
+
+
+_registry = ConstructorRegistry()
+
+
+@_registry.primitive_rule
+def _keywords_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
+    """Lets tyro read a mapping as ``name=value`` words."""
+    if info.type != dict[str, Any]:
+        return None
+    return PrimitiveConstructorSpec("*", "NAME=VALUE", parse_keywords, lambda x: isinstance(x, dict), keyword_words)
+
+
+def _parse_value(text: str) -> Any:
+    for parse_one in (json.loads, ast.literal_eval):  # true or True, null or None
+        with contextlib.suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            return parse_one(text)
+    return text
+
+
+def _value_of(name: str, argv: Sequence[str]) -> str | None:
+    for position, word in enumerate(argv):
+        if word == name and position + 1 < len(argv):
+            return argv[position + 1]
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return None
+
+
+def _hint(word: str, kind: Any) -> str:
+    renamed = RENAMED.get(word.removeprefix("--").partition("=")[0].replace("-", "_"))
+    if renamed:
+        return f" (renamed to {flag(renamed)})"
+    return nearest(word, [flag(field.name) for field in dataclasses.fields(kind)])
+
+
+def _check_alone(argv: Sequence[str]) -> None:
+    for name in given_flags(argv):
+        if name not in WITH_RESUME:
+            raise UsageError(
+                f"--resume takes no other training flag, and {flag(name)} was given: schedules depend on the run as it "
+                f"was begun; to train on under other settings, start a new run with --warm-start"
+            )
+
+
+def _one_line(box: str) -> str:
+    """Returns the message of tyro's framed error on one line."""
+    lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
+    message = " ".join(line for line in lines[1:] if line)
+    return message.partition(" Argument helptext:")[0].partition(" For full helptext")[0] or box.strip()

@@ -8,6 +8,9 @@ from typing import Any, Literal
 from env.errors import UsageError, nearest
 from ppo.config.fields import Config
 
+RENAMED = {"agreement": "update_damping"}
+"""Fields of version 0.1 by the names that they have now."""
+
 
 def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
     """Reads a ``config.json``.
@@ -22,6 +25,11 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
         raise UsageError(f"{flag} {path}: {reason}") from None
     if not isinstance(values, dict):
         raise UsageError(f"{flag} {path}: must hold one JSON object")
+    if "agreement" in values:
+        raise UsageError(
+            f"{flag} {path}: was written by version 0.1; since then agreement is update_damping, gradients written are "
+            f'manual, and env_kwargs is an object ({{"level": "high"}}): change these three in it'
+        )
     fields = {field.name: field for field in dataclasses.fields(Config)}
     for key, value in values.items():
         if key not in fields:
@@ -33,12 +41,15 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a JSON value fits a field's type: int, float, bool, str, a literal, a tuple of one of these, or None."""
+    """Whether a JSON value fits a field's type: a plain type, a literal, a tuple or an object of them, or None."""
     if hasattr(kind, "__args__"):
-        if getattr(kind, "__origin__", None) is Literal:
+        origin = getattr(kind, "__origin__", None)
+        if origin is Literal:
             return value in kind.__args__
-        if getattr(kind, "__origin__", None) is tuple:
+        if origin is tuple:
             return isinstance(value, list) and all(_fits(item, kind.__args__[0]) for item in value)
+        if origin is dict:
+            return isinstance(value, dict)
         return any(_fits(value, option) for option in kind.__args__)
     if kind is type(None):
         return value is None
@@ -48,9 +59,12 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _describe(kind: Any) -> str:
-    """A type in words."""
-    if getattr(kind, "__origin__", None) is Literal:
+    """Describes a type in words."""
+    origin = getattr(kind, "__origin__", None)
+    if origin is Literal:
         return "one of " + ", ".join(map(str, kind.__args__))
-    if getattr(kind, "__origin__", None) is tuple:
+    if origin is tuple:
         return f"a list of {kind.__args__[0].__name__}"
+    if origin is dict:
+        return "an object of names and values"
     return kind.__name__ if isinstance(kind, type) else " or ".join(map(_describe, kind.__args__))

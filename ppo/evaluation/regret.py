@@ -6,6 +6,7 @@ import numpy as np
 
 from actors.law import Law
 from env.objectives import Objective
+from ppo.evaluation.conditions import fixed_conditions
 
 LINE_POINTS = 201  # conditions on a line
 SOBOL_POINTS = 256  # where there are several
@@ -14,12 +15,8 @@ CONSTANT_SEED = 0  # of the search for the best constant knobs
 
 
 def regret_conditions(conditions: int) -> np.ndarray:
-    """Conditions at which regret is measured, ``[m, conditions]``: a grid on a line, else the first Sobol points."""
-    if conditions == 1:
-        return np.linspace(-1, 1, LINE_POINTS)[:, None]
-    from scipy.stats import qmc  # here, since only who needs it should pay for it
-
-    return 2 * qmc.Sobol(conditions, scramble=False).random(SOBOL_POINTS) - 1
+    """Returns the conditions at which regret is measured, ``[m, conditions]``."""
+    return fixed_conditions(conditions, LINE_POINTS, SOBOL_POINTS)
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Regret:
         return self.values - self.best_values
 
     def summary(self) -> dict[str, float]:
-        """Mean, median, 95th percentile and worst regret, and the same of the minimum itself, to compare it with."""
+        """Returns mean, median, 95th percentile and worst regret, and the same of the minimum, to compare."""
         statistics = {}
         for name, values in (("regret", self.regret), ("minimum", self.best_values)):
             median, high = np.percentile(values, (50, 95))
@@ -53,8 +50,8 @@ class Regret:
         return {f"{name}_{kind}": float(statistics[name][i]) for name in statistics for i, kind in enumerate(KINDS)}
 
 
-def measure(objective: Objective, law: Law) -> Regret | None:
-    """The regret of a law, or None where the optimum is not known."""
+def measure_regret(objective: Objective, law: Law) -> Regret | None:
+    """Measures the regret of a law; None where the optimum is not known."""
     conditions = regret_conditions(objective.conditions)
     solution = objective.solve(conditions)
     if solution is None:
@@ -64,7 +61,7 @@ def measure(objective: Objective, law: Law) -> Regret | None:
 
 
 def constant_regret(objective: Objective) -> float:
-    """Median regret of the best constant knobs: those that minimise the mean of f over the same conditions.
+    """Returns the median regret of the best constant knobs: those that minimise the mean of f over the same conditions.
 
     Found by differential evolution (SciPy), so it is as good as that search, and the same every time.
     """

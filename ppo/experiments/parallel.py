@@ -11,7 +11,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
-def side_by_side(
+def map_in_processes(
     function: Callable[[A], R], arguments: Sequence[A], workers: int, unit: str, quiet: bool = False
 ) -> Iterator[tuple[A, R]]:
     """Calls ``function`` with each argument, ``workers`` at a time, each call in a new process.

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from actors.pools.driver import one_thread_each
 from env.errors import UsageError
-from ppo.config.fields import TUNING_DEFAULTS
+from ppo.config import defaults
 
 
 class LeanAckley(gymnasium.Env):
@@ -93,8 +93,8 @@ class LeanTempControl(gymnasium.Env):
 
 TRAINING_STEP = 128  # time steps
 LEARNING_RATE = 3e-4  # its default
-LEARNING_STEPS: int = TUNING_DEFAULTS["training_steps"]  # of a learning curve, as many as this program's
-LABEL = "Stable-Baselines3"
+LEARNING_STEPS: int = defaults.TUNING["training_steps"]  # of a learning curve, as many as this program's
+PEER_LABEL = "Stable-Baselines3"
 
 
 def library() -> Any:
@@ -116,7 +116,7 @@ def vec_env(make: Callable[[], gymnasium.Env], environments: int, processes: boo
 
 
 @dataclass(frozen=True)
-class Peer:
+class PeerSetup:
     """How the peer is set up; otherwise it has its own defaults.
 
     Attributes:
@@ -134,8 +134,8 @@ class Peer:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-class Baselines:
-    """Its PPO: a training under way, and afterwards a policy that acts (``ppo.evaluation.held_out.Actor``).
+class StableBaselines3PPO:
+    """Its PPO: a training under way, and afterwards a policy that acts (``ppo.evaluation.held_out.Controller``).
 
     As this program, it has one thread, for torch as well as for BLAS, in each of its processes.
 
@@ -145,7 +145,7 @@ class Baselines:
         seed: of its randomness.
     """
 
-    def __init__(self, make: Callable[[], gymnasium.Env], peer: Peer, seed: int):
+    def __init__(self, make: Callable[[], gymnasium.Env], peer: PeerSetup, seed: int):
         sb3 = library()
         import torch
 
@@ -189,7 +189,7 @@ class Baselines:
         self._blas.restore_original_limits()
 
 
-def ackley_baselines(processes: int = 0, learning: bool = False, seed: int = 0) -> Baselines:
+def ackley_peer(processes: int = 0, learning: bool = False, seed: int = 0) -> StableBaselines3PPO:
     """On 2-D Ackley: 10 epochs of a full batch of 128 time steps, the bench's training step.
 
     Args:
@@ -206,4 +206,4 @@ def ackley_baselines(processes: int = 0, learning: bool = False, seed: int = 0) 
         "policy_kwargs": {"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
     }
     normalise, over = ({"norm_obs": False}, LEARNING_STEPS * TRAINING_STEP) if learning else (None, None)
-    return Baselines(LeanAckley, Peer(environments, bool(processes), normalise, over, settings), seed)
+    return StableBaselines3PPO(LeanAckley, PeerSetup(environments, bool(processes), normalise, over, settings), seed)

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import psutil
 
-Cells = dict[str, str]
+Row = dict[str, str]
 
 
 class Table:
@@ -21,7 +21,7 @@ class Table:
 
     def __init__(self, path: pathlib.Path, columns: Iterable[str]):
         self.path, self.columns = path, list(columns)
-        self.rows: list[Cells] = []
+        self.rows: list[Row] = []
         if path.is_file():
             with path.open(newline="", encoding="utf-8") as file:
                 self.rows = list(csv.DictReader(file))
@@ -44,6 +44,19 @@ class Table:
     def markdown(self) -> str:
         """The table as Markdown."""
         return markdown(self.columns, [[row[name] for name in self.columns] for row in self.rows])
+
+
+def numbers(rows: Iterable[Row], column: str) -> list[float]:
+    """Returns a column of rows as numbers."""
+    return [float(row[column]) for row in rows]
+
+
+def grouped(rows: Sequence[Row], by: str = "env") -> dict[tuple[str, str], list[Row]]:
+    """Groups rows by environment, or another column, and variant, in order."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row[by], row["variant"]), []).append(row)
+    return groups
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

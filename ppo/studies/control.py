@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import gymnasium
 import numpy as np
 
-from ppo.config.fields import Config
-from ppo.experiments.stable_baselines3 import LABEL, Peer
-from ppo.experiments.tables import Cells, machine, markdown
-from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
-from ppo.studies.report import numbers
-from ppo.studies.returns import ChanceCell, ReturnsCell, check_extras, returns_of, rows_of
+from ppo.config import Config
+from ppo.config.command_line import command_words
+from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
+from ppo.experiments.tables import Row, machine, markdown, numbers
+from ppo.studies.control_runs import MeasuredTraining, RandomActionsRun, check_extras, returns_of, rows_of
+from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
 
 OURS, CHANCE = "tuninglaw", "chance"
 
@@ -40,10 +40,10 @@ class Task:
     aim: float | None
     share: float
     most: int = 1000
-    peer: Peer | None = None
+    peer: PeerSetup | None = None
 
 
-HALF_CHEETAH_PEER = Peer(  # with the discount, lambda and initial std of this program's run
+HALF_CHEETAH_PEER = PeerSetup(  # with the discount, lambda and initial std of this program's run
     normalise={"gamma": 0.98},
     settings={"gamma": 0.98, "gae_lambda": 0.92, "policy_kwargs": {"log_std_init": math.log(0.3)}},
 )
@@ -68,37 +68,40 @@ TASKS = [
         peer=HALF_CHEETAH_PEER,
     ),
 ]
+TAKES = ("seeds", "quick", "only")
 GROUPS = tuple(task.config.env for task in TASKS)
 
 
-def control(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
+def run(options: Options) -> None:
     """Runs what is missing of one task or of all; writes ``control.md`` and ``control.png`` of the complete ones."""
-    wanted = [cell for task in TASKS if only in (None, task.config.env) for cell in cells(task, seeds, quick)]
-    check_extras(missing_cells(out, wanted))
-    run_cells(out, wanted)
-    complete = [task for task in TASKS if not missing_cells(out, cells(task, seeds, quick))]
-    rows = run_cells(out, [cell for task in complete for cell in cells(task, seeds, quick)])["control"]
+    out = options.out
+    runs = {task.config.env: runs_of(task, options.seeds, options.quick) for task in TASKS}
+    wanted = [run for env in runs if options.only in (None, env) for run in runs[env]]
+    check_extras(missing_runs(out, wanted))
+    run_all(out, wanted)
+    complete = [task for task in TASKS if not missing_runs(out, runs[task.config.env])]
+    rows = run_all(out, [run for task in complete for run in runs[task.config.env]])["control"]
     text = f"{__doc__}\n\n{table(complete, rows)}\n{machine()}\n"
     (out / "control.md").write_text(text, encoding="utf-8")
     print(text)
     draw(out / "control.png", rows)
 
 
-def cells(task: Task, seeds: int, quick: bool) -> list[ReturnsCell | ChanceCell]:
-    """The runs of a task: this program's, then Stable-Baselines3's; and random actions."""
+def runs_of(task: Task, seeds: int, quick: bool) -> list[MeasuredTraining | RandomActionsRun]:
+    """Returns the runs of a task: this program's, then Stable-Baselines3's; and random actions."""
     steps = 2 if quick else task.config.training_steps or 0
     config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
     configs = [dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.most))]
-    ours = [ReturnsCell("control", config.env, OURS, seeded) for seeded in configs]
-    theirs = [ReturnsCell("control", config.env, LABEL, seeded, task.peer) for seeded in configs if task.peer]
-    return [*ours, *theirs, ChanceCell("control", config.env, CHANCE, Config(env=config.env))]
+    ours = [MeasuredTraining("control", config.env, OURS, seeded) for seeded in configs]
+    theirs = [MeasuredTraining("control", config.env, PEER_LABEL, seeded, task.peer) for seeded in configs if task.peer]
+    return [*ours, *theirs, RandomActionsRun("control", config.env, CHANCE, Config(env=config.env))]
 
 
-def table(tasks: list[Task], rows: list[Cells]) -> str:
+def table(tasks: list[Task], rows: list[Row]) -> str:
     """A line for each task."""
     lines = []
     for task in tasks:
-        here, there, by_chance = (rows_of(rows, task.config.env, variant) for variant in (OURS, LABEL, CHANCE))
+        here, there, by_chance = (rows_of(rows, task.config.env, variant) for variant in (OURS, PEER_LABEL, CHANCE))
         ours, theirs = _means(here), _means(there)
         aim = float(np.median(theirs)) if task.aim is None else task.aim
         reached = sum(mean >= aim for mean in ours)
@@ -113,26 +116,26 @@ def table(tasks: list[Task], rows: list[Cells]) -> str:
         )
         if theirs:
             shown = (f"{np.median(theirs):.1f}", f"{min(theirs):.1f}", "-", "-", "-", _seconds(there))
-            lines.append([f"{task.config.env}, {LABEL}", f"{int(there[0]['env steps']):,}", "-", "-", "-", *shown])
+            lines.append([f"{task.config.env}, {PEER_LABEL}", f"{int(there[0]['env steps']):,}", "-", "-", "-", *shown])
     header = ["task", "time steps", "not default", "chance", "threshold", "median over seeds", "worst seed", "aim"]
     return markdown([*header, "seeds that reach it", "should", "s"], lines)
 
 
 def settings(config: Config) -> str:
     """What of a configuration is not a default, as flags; length of the training aside."""
-    return " ".join(dataclasses.replace(config, env=Config.env, training_steps=None).flags()) or "-"
+    return " ".join(command_words(dataclasses.replace(config, env=Config.env, training_steps=None))) or "-"
 
 
-def _seconds(rows: list[Cells]) -> str:
+def _seconds(rows: list[Row]) -> str:
     return f"{np.median(numbers(rows, 'seconds')):.0f}"
 
 
-def _means(rows: list[Cells]) -> list[float]:
+def _means(rows: list[Row]) -> list[float]:
     """Mean return of each seed."""
     return [float(returns_of(row).mean()) for row in rows]
 
 
-def draw(path: pathlib.Path, rows: list[Cells]) -> None:
+def draw(path: pathlib.Path, rows: list[Row]) -> None:
     """Learning curves: the return of evaluations over time steps, a panel for each task, a line for each seed."""
     from matplotlib.figure import Figure
 
@@ -144,8 +147,8 @@ def draw(path: pathlib.Path, rows: list[Cells]) -> None:
                 curve = [float(value) for value in row["curve"].split()]
                 steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
                 axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
-        for level in _means(rows_of(rows, env, LABEL)):
-            axis.axhline(level, color="#ee6677", ls="--", lw=1, label=f"{LABEL}, at the end")
+        for level in _means(rows_of(rows, env, PEER_LABEL)):
+            axis.axhline(level, color="#ee6677", ls="--", lw=1, label=f"{PEER_LABEL}, at the end")
         axis.set(title=env, xlabel="time steps")
         axis.locator_params(axis="x", nbins=4)
         axis.grid(alpha=0.3)

@@ -6,38 +6,45 @@ import pathlib
 from tqdm import tqdm
 
 from ppo.experiments.tables import Table, machine
+from ppo.studies.runs import Options
 from ppo.training.plots import COLOURS
 
+TAKES, GROUPS = (), ()
 COSTS_MS = (0.0, 1.0, 20.0)
 DRIVERS = (0, 1, 2, 4, 8, 16, 32, 64)
-COLUMNS = ("cell", "cost ms", "drivers", "collect ms", "train ms", "broadcast ms", "rho", "rho*")
+COLUMNS = ("run", "cost ms", "drivers", "collect ms", "train ms", "broadcast ms", "rho", "rho*")
 
 
-def scaling(out: pathlib.Path) -> None:
-    """Fills in the table, and draws it."""
-    from ppo.experiments.workloads import STANDARD, running, step_ms
-
-    table = Table(out / "scaling.csv", COLUMNS)
-    cells = [(cost, drivers) for cost in COSTS_MS for drivers in DRIVERS]
-    for cost, drivers in tqdm(cells, unit="cell"):
+def run(options: Options) -> None:
+    """Measures what is missing, and writes the table and the figure."""
+    table = Table(options.out / "scaling.csv", COLUMNS)
+    cases = [(cost, drivers) for cost in COSTS_MS for drivers in DRIVERS]
+    for cost, drivers in tqdm(cases, unit="case"):
         key = f"{cost:g} ms, {drivers} drivers"
         if table.has(key):
             continue
-        config = dataclasses.replace(STANDARD, drivers=drivers, evaluation_cost_ms=cost)
-        expected_ms = 64 * 3 * cost / max(drivers, 1) + 5
-        with running(config) as run:
-            step_ms(run, 2)  # the first ones find out what a slot costs
-            run.timing.forget()
-            step_ms(run, max(3, min(200, round(8000 / expected_ms))))
-            medians = run.timing.medians()
-        collect, train, broadcast = (1000 * medians[phase] for phase in ("collect", "train", "broadcast"))
-        alone = next((float(r["collect ms"]) for r in table.rows if r["cell"] == f"{cost:g} ms, 1 drivers"), collect)
+        collect, train, broadcast = medians_ms(cost, drivers)
+        alone = next((float(r["collect ms"]) for r in table.rows if r["run"] == f"{cost:g} ms, 1 drivers"), collect)
         rho, rho_star = (alone / collect, alone / (collect + broadcast)) if drivers else ("-", "-")
         shown = [f"{x:.3f}" if isinstance(x, float) else x for x in (collect, train, broadcast, rho, rho_star)]
         table.add(key, f"{cost:g}", drivers, *shown)
-    (out / "scaling.md").write_text(f"{table.markdown()}\nMedians. {machine()}\n", encoding="utf-8")
-    draw(out / "scaling.png", table)
+    (options.out / "scaling.md").write_text(f"{table.markdown()}\nMedians. {machine()}\n", encoding="utf-8")
+    draw(options.out / "scaling.png", table)
     print(table.markdown())
+
+
+def medians_ms(cost_ms: float, drivers: int) -> tuple[float, float, float]:
+    """Measures the median milliseconds of collect, train and broadcast in a training step."""
+    from ppo.experiments.workloads import STANDARD, step_ms, training  # torch comes with it
+
+    config = dataclasses.replace(STANDARD, drivers=drivers, evaluation_cost_ms=cost_ms)
+    expected_ms = 64 * 3 * cost_ms / max(drivers, 1) + 5
+    with training(config) as trainer:
+        step_ms(trainer, 2)  # the first ones find out what a slot costs
+        trainer.timing.forget()
+        step_ms(trainer, max(3, min(200, round(8000 / expected_ms))))
+        medians = trainer.timing.medians()
+    return 1000 * medians["collect"], 1000 * medians["train"], 1000 * medians["broadcast"]
 
 
 def draw(path: pathlib.Path, table: Table) -> None:

@@ -12,12 +12,12 @@ RESAMPLES = 5000
 
 
 def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Mean of the middle half."""
+    """Returns the mean of the middle half."""
     return stats.trim_mean(values, 0.25, axis=axis)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """(Inter-quartile mean, lower and upper end of its 95 % percentile bootstrap interval), the same every time."""
+    """Returns (inter-quartile mean, lower and upper end of its 95 % percentile bootstrap interval), reproducibly."""
     array = np.asarray(values, float)
     centre = float(interquartile_mean(array))
     if len(array) < 2 or not np.isfinite(array).all() or np.ptp(array) == 0:
@@ -35,13 +35,13 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     return centre, float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
-def shown(values: Sequence[float]) -> tuple[str, str, str]:
-    """Median, inter-quartile mean with its interval, and worst, as text."""
+def summarised(values: Sequence[float]) -> tuple[str, str, str]:
+    """Returns median, inter-quartile mean with its interval, and worst, as text."""
     centre, low, high = interval(values)
     return f"{np.median(values):.2g}", f"{centre:.2g} [{low:.2g}, {high:.2g}]", f"{max(values):.2g}"
 
 
 def ratio(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    """(How many times a is of b, with its interval): the geometric inter-quartile mean over pairs of the same seed."""
+    """Returns a / b and its interval: the geometric inter-quartile mean over pairs of the same seed."""
     centre, low, high = interval(np.log(np.divide(a, b)).tolist())
     return float(np.exp(centre)), float(np.exp(low)), float(np.exp(high))

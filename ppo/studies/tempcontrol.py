@@ -22,15 +22,16 @@ from typing import Any
 
 from actors.pools.auto import cores
 from env.controllers import PID
-from ppo.config.fields import Config
-from ppo.experiments.stable_baselines3 import LABEL, Peer
-from ppo.studies.cells import FIRST_SEED, missing_cells, run_cells
-from ppo.studies.controllers import BY_RULE, TUNED_PID, controllers, tuned_controllers
-from ppo.studies.furnace import BASE, LEVELS, MODELS, problem
-from ppo.studies.race import RaceCell
-from ppo.studies.returns import ReturnsCell, check_extras
+from ppo.config import Config
+from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
+from ppo.studies.control_runs import MeasuredTraining, check_extras
+from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
+from ppo.studies.tempcontrol_controllers import BY_RULE, TUNED_PID, controllers, tuned_controllers
+from ppo.studies.tempcontrol_problems import BASE, LEVELS, MODELS, tempcontrol_config
+from ppo.studies.tempcontrol_race import RaceRun
 from ppo.studies.tempcontrol_report import write_report
 
+TAKES = ("seeds", "quick", "only")
 GROUPS = ("returns", "times", "longer", "race")
 TIMED = ("v0", "v1 medium")  # and searched on
 TRIALS, SEARCH_SEEDS = 50, 3
@@ -41,27 +42,30 @@ LONGER: dict[str, dict[str, Any]] = {
     "150k": {"training_steps": 75, "episodes": 20} | CHOSEN,
     "900k": {"training_steps": 225, "episodes": 40, "num_minibatches": 32} | CHOSEN,
 }
-FURNACE_PEER = Peer(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
+TEMPCONTROL_PEER = PeerSetup(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
 
 
-def tempcontrol(out: pathlib.Path, seeds: int, quick: bool, only: str | None) -> None:
-    """Runs what is missing of one group or of all, and writes tables and figures into ``out``."""
+def run(options: Options) -> None:
+    """Runs what is missing of one group or of all; writes tables and figures of the complete ones."""
+    out, only, quick = options.out, options.only, options.quick
     needed = [version for version in BASE if only != "longer" or saved(out, f"search-{version}", quick).is_file()]
     searches = {version: searched(out, version, quick) for version in needed}
     tuned = tuned_controllers(saved(out, "controllers", quick), quick)
     found = {version: searches[version]["settings"] if version in searches else {} for version in BASE}
     rivals = (*BY_RULE.values(), tuned["v1 medium"][TUNED_PID])
-    groups = {group: cells(group, seeds, found, rivals, quick) for group in GROUPS}
+    groups = {group: runs_of(group, options.seeds, found, rivals, quick) for group in GROUPS}
     for group in GROUPS:
         if only in (None, group):
-            check_extras(missing_cells(out, groups[group]))
-            run_cells(out, groups[group], 1 if group in ("times", "race") else None)
-    complete = {g: run_cells(out, some)[g] for g, some in groups.items() if not missing_cells(out, some)}
+            check_extras(missing_runs(out, groups[group]))
+            run_all(out, groups[group], 1 if group in ("times", "race") else None)
+    complete = {g: run_all(out, some)[g] for g, some in groups.items() if not missing_runs(out, some)}
     shown = {name: controllers(name, tuned) for name in LEVELS}
     write_report(out, f"# TempControl\n\n{__doc__}", complete, searches, shown)
 
 
-def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tuple[PID, ...], quick: bool) -> list[Any]:
+def runs_of(
+    group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tuple[PID, ...], quick: bool
+) -> list[Any]:
     """The runs of a group.
 
     Args:
@@ -73,30 +77,30 @@ def cells(group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tupl
     """
     few, load = range(FIRST_SEED, FIRST_SEED + seeds), group in ("times", "race")
 
-    def of(name: str, seed: int, model: str, **changes: Any) -> tuple[Config, Peer | None]:
+    def of(name: str, seed: int, model: str, **changes: Any) -> tuple[Config, PeerSetup | None]:
         settings = found[name.split()[0]] if "Optuna" in model else {}
         drivers = DRIVERS if "Parallel" in model else 0
-        config = dataclasses.replace(problem(name, load), seed=seed, drivers=drivers, **settings, **changes)
+        config = dataclasses.replace(tempcontrol_config(name, load), seed=seed, drivers=drivers, **settings, **changes)
         if quick:
             config = dataclasses.replace(config, training_steps=2)
-        return config, FURNACE_PEER if model == LABEL else None
+        return config, TEMPCONTROL_PEER if model == PEER_LABEL else None
 
     if group == "race":
-        steps = {"Parallel + Optuna": 40, LABEL: 60}
+        steps = {"Parallel + Optuna": 40, PEER_LABEL: 60}
         return [
-            RaceCell(group, "v1 medium", model, *of("v1 medium", seed, model, training_steps=steps[model]), rivals)
+            RaceRun(group, "v1 medium", model, *of("v1 medium", seed, model, training_steps=steps[model]), rivals)
             for seed in few[:FEW]
             for model in steps
         ]
     if group == "longer":
         return [
-            ReturnsCell(group, name, budget, *of(name, seed, budget, **settings))
+            MeasuredTraining(group, name, budget, *of(name, seed, budget, **settings))
             for budget, settings in LONGER.items()
             for name in list(LEVELS)[1:]
             for seed in few
         ]
     return [
-        ReturnsCell(group, name, model, *of(name, seed, model))
+        MeasuredTraining(group, name, model, *of(name, seed, model))
         for seed in (few[:FEW] if group == "times" else few)
         for name in (TIMED if group == "times" else LEVELS)
         for model in MODELS
@@ -113,15 +117,15 @@ def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     path = saved(out, f"search-{version}", quick)
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
-    from ppo.tune import Search, check_packages, finished, tune
+    from ppo.experiments.search import Search, check_packages, finished, tune
 
     check_packages()
     # Without the load, which changes no result; with evaluations often enough to prune by.
     name = next(name for name in TIMED if name.startswith(version))
-    base = dataclasses.replace(problem(name, load=False), eval_every=4)
+    base = dataclasses.replace(tempcontrol_config(name, load=False), eval_every=4)
     if quick:
         base = dataclasses.replace(base, training_steps=4)
-    given = tuple(field.name for field in base.changed())
+    given = tuple(base.changed())
     search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # with the seeds from 0 on
     best = tune(search, 2 if quick else TRIALS, cores())
     # The time stamps of one that was interrupted span the interruption.

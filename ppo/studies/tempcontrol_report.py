@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from env.controllers import PID
-from ppo.evaluation.held_out import Actor, held_out_returns
-from ppo.experiments.tables import Cells, machine, markdown
-from ppo.studies.furnace import MODELS, problem
-from ppo.studies.report import grouped, numbers
-from ppo.studies.returns import returns_of, rows_of
+from ppo.evaluation.held_out import Controller, held_out_returns
+from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
+from ppo.studies.control_runs import returns_of, rows_of
+from ppo.studies.tempcontrol_problems import MODELS, tempcontrol_config
 
 ARTICLE = {  # reward, its standard deviation, seconds, CPU percent of the parent process (Table 1 and section 4)
     "Base": ("-36,299", "920", "310.9", "36.7"),
@@ -24,9 +23,9 @@ ARTICLE = {  # reward, its standard deviation, seconds, CPU percent of the paren
 def write_report(
     out: pathlib.Path,
     title: str,
-    rows: dict[str, list[Cells]],
+    rows: dict[str, list[Row]],
     searches: dict[str, dict[str, Any]],
-    simple: dict[str, dict[str, Actor]],
+    simple: dict[str, dict[str, Controller]],
 ) -> None:
     """Writes ``tempcontrol.md``, and ``tempcontrol.png`` once there is something to draw.
 
@@ -38,7 +37,10 @@ def write_report(
         simple: controllers to show on each process, by label.
     """
     controllers = {
-        name: {label: held_out_returns(problem(name, load=False).problem(), actor) for label, actor in some.items()}
+        name: {
+            label: held_out_returns(tempcontrol_config(name, load=False).problem(), actor)
+            for label, actor in some.items()
+        }
         for name, some in simple.items()
     }
     parts = [title, search_table(searches), gains_table(simple)]
@@ -57,7 +59,7 @@ def write_report(
         draw(out / "tempcontrol.png", rows["returns"], controllers)
 
 
-def gains_table(simple: dict[str, dict[str, Actor]]) -> str:
+def gains_table(simple: dict[str, dict[str, Controller]]) -> str:
     """Gains of the PID controllers."""
     pids = [(name, label, p) for name, some in simple.items() for label, p in some.items() if isinstance(p, PID)]
     lines = [
@@ -77,7 +79,7 @@ def search_table(searches: dict[str, dict[str, Any]]) -> str:
     return "## The searches, without the load\n\n" + markdown(["version", "trials", "s, summed", "found"], lines)
 
 
-def returns_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]]) -> str:
+def returns_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -> str:
     """Mean return over the same 100 held-out episodes: of models, over seeds; of controllers."""
     lines = []
     for name, simple in controllers.items():
@@ -99,7 +101,7 @@ def returns_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray
     return f"## Return over 100 held-out episodes\n\n{markdown(header, lines)}\n{verdict}\n"
 
 
-def article_table(rows: list[Cells]) -> str:
+def article_table(rows: list[Row]) -> str:
     """The article's Table 1 beside ours on the published process."""
     lines = []
     for model in MODELS:
@@ -114,7 +116,7 @@ def article_table(rows: list[Cells]) -> str:
     )
 
 
-def times_table(rows: list[Cells]) -> str:
+def times_table(rows: list[Row]) -> str:
     """Training times with the load."""
     lines = []
     for (name, model), runs in grouped(rows, "problem").items():
@@ -134,7 +136,7 @@ def times_table(rows: list[Cells]) -> str:
     return f"{title}\n\n{markdown(header, lines)}"
 
 
-def gain_table(rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]]) -> str:
+def gain_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -> str:
     """Paired gains over the simple controllers, episode by episode, with 95 % intervals."""
     lines = []
     for (name, budget), runs in grouped(rows, "problem").items():
@@ -169,7 +171,7 @@ def student_interval(differences: np.ndarray) -> tuple[float, float]:
     return float(differences.mean()), float(stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / math.sqrt(n))
 
 
-def race_table(rows: list[Cells], searches: dict[str, dict[str, Any]]) -> str:
+def race_table(rows: list[Row], searches: dict[str, dict[str, Any]]) -> str:
     """Seconds until the best PID is passed, and how long its settings were searched for before."""
     lines = []
     for (_, model), runs in grouped(rows, "problem").items():
@@ -182,7 +184,7 @@ def race_table(rows: list[Cells], searches: dict[str, dict[str, Any]]) -> str:
     return f"## Until the mean return of 20 episodes passes the best PID's, {rows[0]['PID']} (v1 medium)\n\n{text}"
 
 
-def draw(path: pathlib.Path, rows: list[Cells], controllers: dict[str, dict[str, np.ndarray]]) -> None:
+def draw(path: pathlib.Path, rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -> None:
     """Mean return of each model and seed, a panel for each process, with simple controllers as lines."""
     from matplotlib.figure import Figure
 

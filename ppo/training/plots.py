@@ -1,6 +1,5 @@
 """``curves.png`` and ``law.png`` of a run, with matplotlib (the extra ``plot``)."""
 
-import importlib.util
 import pathlib
 
 import numpy as np
@@ -9,7 +8,7 @@ from actors.law import Law
 from actors.snapshot import Snapshot
 from env.objectives import Objective
 from ppo.evaluation.evaluator import Evaluator
-from ppo.evaluation.regret import Regret
+from ppo.evaluation.plots import matplotlib_installed
 from ppo.training.run_dir import Row
 from ppo.training.timing import PHASES, Timing
 
@@ -24,13 +23,7 @@ COLLECTED = {
     "charts/objective": "mean of f over what was collected",
     "charts/episodic_return": "return of the episodes collected",
 }
-TINY = 1e-16  # regrets below it are as good as none
 GRID = 121  # points of a picture along each axis
-
-
-def available() -> bool:
-    """Whether matplotlib is installed."""
-    return importlib.util.find_spec("matplotlib") is not None
 
 
 def draw(
@@ -43,7 +36,7 @@ def draw(
 ) -> list[str]:
     """Draws what there is to draw into ``directory`` and returns the names of the files."""
     drawn: list[str] = []
-    if not available():
+    if not matplotlib_installed():
         return drawn
     if rows:
         draw_curves(directory / "curves.png", rows, timing, evaluator)
@@ -102,30 +95,4 @@ def draw_law(
     axis.plot(c, Law(snapshot)(conditions)[:, 0], color="#ee3377", lw=1.6, ls="--", label="tuning law")
     axis.set(xlabel="condition c", ylabel="knob x", title=f"{type(objective).__name__}: the law after training")
     axis.legend(loc="lower left", facecolor="#dddddd")
-    figure.savefig(path, dpi=110)
-
-
-def draw_regret(path: pathlib.Path, found: Regret) -> None:
-    """Regret over the condition, or over the share of conditions, and the law's knobs beside the best ones."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    axes = figure.subplots(1, 2)
-    regret = np.maximum(found.regret, TINY)
-    if found.conditions.shape[1] == 1:
-        axes[0].plot(found.conditions[:, 0], regret, color="#4477aa")
-        axes[0].set(xlabel="condition c")
-    else:
-        axes[0].plot(np.linspace(0, 100, len(regret)), np.sort(regret), color="#4477aa")
-        axes[0].set(xlabel="percent of the conditions")
-    axes[0].set(yscale="log", title="regret: f under the law minus its minimum")
-    colours = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
-    axes[1].plot([-1, 1], [-1, 1], color="#aaaaaa", lw=1)
-    for j in range(found.knobs.shape[1]):
-        axes[1].plot(found.best_knobs[:, j], found.knobs[:, j], ".", ms=4, color=colours[j % 6], label=f"knob {j}")
-    axes[1].set(xlabel="best knob", ylabel="the law's", title="knobs, one point a condition")
-    if found.knobs.shape[1] > 1:
-        axes[1].legend(fontsize=8)
-    for axis in axes:
-        axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)

@@ -7,7 +7,7 @@ from typing import Any
 from tqdm import tqdm
 
 from env.errors import UsageError
-from ppo.training.plots import available
+from ppo.evaluation.plots import matplotlib_installed
 from ppo.training.run_dir import Row
 from ppo.training.timing import PHASES, Timing
 
@@ -103,6 +103,6 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
     if summary["driver_restarts"]:
         lines.append(("drivers", f"{summary['driver_restarts']} died or hung and were replaced"))
     lines.append(("files", f"{directory}: {', '.join(['law.npz', 'metrics.csv', 'summary.json', *pictures])}"))
-    if not available():
+    if not matplotlib_installed():
         lines.append(("note", "no pictures without matplotlib: pip install 'tuninglaw[plot]'"))
     return "\n".join(f"{name:>8}  {text}" for name, text in lines)

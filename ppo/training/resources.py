@@ -1,15 +1,15 @@
-"""What a run uses of the machine: its whole process tree, not the learner alone."""
+"""What a run uses of the machine: the whole process tree, not the learner alone."""
 
 import time
 from typing import Any
 
 import psutil
 
-INTERVAL = 0.5  # seconds between two looks at the process tree
-SHARE = 0.005  # of the time may go into looking: with many drivers a look takes tens of milliseconds
+INTERVAL = 0.5  # seconds between two samples of the process tree
+SHARE = 0.005  # of the time may go into sampling: with many drivers a sample takes tens of milliseconds
 
 
-class Usage:
+class Resources:
     """Samples CPU and memory of this process and its descendants, and use of the machine's GPUs where NVML answers."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Usage:
         self._next = now + max(INTERVAL, (now - started) / SHARE)
 
     def summary(self) -> dict[str, Any]:
-        """For ``summary.json``."""
+        """Returns what ``summary.json`` holds."""
         self.sample()
         elapsed = max(time.monotonic() - self._started, 1e-9)
         cpu = sum(self._cpu_seconds.values()) - self._before
@@ -65,13 +65,13 @@ class Usage:
 
 
 def _memory(process: psutil.Process) -> int:
-    """Bytes, pages that processes share counted once in all where the system tells, else once for each."""
+    """Returns bytes; pages that processes share count once in all where the system tells, else once for each."""
     full = process.memory_full_info()
     return getattr(full, "pss", 0) or full.rss
 
 
 def _open_nvml() -> Any:
-    """The module ``pynvml``, initialised; None where there is no NVIDIA driver to answer."""
+    """Returns the module ``pynvml``, initialised; None where there is no NVIDIA driver to answer."""
     import pynvml
 
     try:
@@ -82,7 +82,7 @@ def _open_nvml() -> Any:
 
 
 def _gpu_use(nvml: Any) -> list[tuple[float, float]]:
-    """(use in percent, memory in MB) of each GPU that answers."""
+    """Returns (use in percent, memory in MB) of each GPU that answers."""
     found: list[tuple[float, float]] = []
     try:
         count = nvml.nvmlDeviceGetCount()

@@ -13,7 +13,7 @@ import numpy as np
 from actors.law import save_law
 from actors.snapshot import Snapshot
 from env.errors import UsageError
-from ppo.config.fields import Config
+from ppo.config import Config, ResolvedConfig
 from ppo.config.file import read_config
 from ppo.evaluation.evaluator import Evaluator
 from ppo.training.checkpoint import load_checkpoint, save_checkpoint, write_atomically
@@ -22,7 +22,7 @@ Row = dict[str, float]
 
 
 def default_path(config: Config) -> pathlib.Path:
-    """``runs/<environment>-<seed>-<date and time>``."""
+    """Returns ``runs/<environment>-<seed>-<date and time>``."""
     name = "".join(c if c.isalnum() else "-" for c in config.env.rpartition(":")[2])
     stem = f"{name}-{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
@@ -56,8 +56,12 @@ class RunDir:
     def checkpoint(self) -> pathlib.Path:
         return self.path / "checkpoint.npz"
 
-    def create(self, config: Config) -> None:
-        """Makes the directory of a new run, unless another run was quicker."""
+    def create(self, config: ResolvedConfig) -> None:
+        """Makes the directory of a new run.
+
+        Raises:
+            UsageError: it cannot be made, or another run has begun in it.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with (self.path / "config.json").open("x", encoding="utf-8") as file:
@@ -68,7 +72,7 @@ class RunDir:
             raise UsageError(f"--run-dir {self.path}: cannot be made ({error.strerror})") from None
 
     def config(self, flag: str = "--resume") -> Config:
-        """The configuration of an existing run.
+        """Returns the configuration of an existing run.
 
         Raises:
             UsageError: it is not a run's directory; the text names ``flag``.
@@ -78,7 +82,7 @@ class RunDir:
         return read_config(self.path / "config.json", flag)
 
     def summary(self) -> dict[str, Any] | None:
-        """What a finished run's ``summary.json`` holds; None where there is none."""
+        """Returns what a finished run's ``summary.json`` holds; None where there is none."""
         path = self.path / "summary.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
@@ -121,7 +125,7 @@ class RunDir:
         save_law(self.path / "law.npz", snapshot)
 
     def eval_summary(self, evaluator: Evaluator) -> dict[str, Any]:
-        """Statistics of the evaluations, over the thesis's first and last 1,000 training steps."""
+        """Returns statistics of the evaluations, over the thesis's first and last 1,000 training steps."""
         steps = np.array([row["training_step"] for row in self.rows])
         scores = np.array([row[evaluator.column] for row in self.rows])
         names = ("first_1000_mean", "first_1000_variance", "last_1000_mean", "last_1000_variance", "best", "final")

@@ -21,6 +21,7 @@ class Timing:
         self._before = spent.get("loop", 0.0)
         self._started = time.perf_counter()
         self._stopped: float | None = None
+        self._ended: float | None = None
         self._current = dict.fromkeys(PHASES, 0.0)
         self._steps: dict[str, list[float]] = {phase: [] for phase in PHASES}
 
@@ -38,8 +39,15 @@ class Timing:
         finally:
             self.add(phase, time.perf_counter() - started)
 
+    def begin_step(self) -> None:
+        """Opens a training step; what has passed since the last one was the caller's, and counts as other."""
+        if self._ended is not None:
+            self.add("other", time.perf_counter() - self._ended)
+            self._ended = None
+
     def end_step(self) -> None:
         """Closes a training step."""
+        self._ended = time.perf_counter()
         for phase in PHASES:
             self._steps[phase].append(self._current[phase])
             self._current[phase] = 0.0
@@ -50,15 +58,16 @@ class Timing:
         return self._before + (self._stopped or time.perf_counter()) - self._started
 
     def stop(self) -> None:
-        """The loop is over."""
+        """Ends the loop."""
+        self.begin_step()
         self._stopped = time.perf_counter()
 
     def spent(self) -> dict[str, float]:
-        """For a checkpoint."""
+        """Returns what a checkpoint keeps."""
         return self.totals | {"loop": self.loop}
 
     def summary(self) -> dict[str, dict[str, float] | float]:
-        """What ``timing.json`` holds; medians are over the training steps since the program started."""
+        """Returns what ``timing.json`` holds; medians are over the training steps since the program started."""
         medians = self.medians()
         phases: dict[str, dict[str, float] | float] = {
             phase: {"total": self.totals[phase], "median_per_step": medians[phase]} for phase in PHASES
@@ -66,7 +75,7 @@ class Timing:
         return phases | {"loop": self.loop}
 
     def medians(self) -> dict[str, float]:
-        """Median seconds a training step, of each phase."""
+        """Returns the median seconds a training step of each phase."""
         return {phase: statistics.median(self._steps[phase] or [0.0]) for phase in PHASES}
 
     def forget(self) -> None:
@@ -74,6 +83,6 @@ class Timing:
         self._steps = {phase: [] for phase in PHASES}
 
     def split(self) -> str:
-        """The split of the time between collect, train and broadcast, in words."""
+        """Returns the split of the time between collect, train and broadcast, in words."""
         total = max(self.loop, 1e-9)
         return "/".join(f"{100 * self.totals[phase] / total:.0f}" for phase in ("collect", "train", "broadcast"))

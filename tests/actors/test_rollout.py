@@ -3,8 +3,9 @@ import pytest
 from gymnasium import spaces
 
 from actors import NetworkSpec, Snapshot
+from actors.job import Job, Kind, Task
 from actors.law import centre_states
-from actors.rollout import Collector, Job, Kind, Task
+from actors.rollout import Collector
 from env import Problem, UsageError
 
 
@@ -164,7 +165,7 @@ def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
 
 
 def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
-    from actors.rollout import ActionMap
+    from actors.action_map import ActionMap
 
     low, width = np.random.default_rng(0).normal(size=(2, 4000))
     space = spaces.Box(low.astype(np.float32), (low + np.abs(width) + 1).astype(np.float32))
@@ -173,7 +174,7 @@ def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
 
 
 def test_actions_that_are_whole_numbers_are_rounded():
-    from actors.rollout import ActionMap
+    from actors.action_map import ActionMap
 
     for low, high in ((0, 10), (-1, 1)):
         space = spaces.Box(low, high, (1,), np.int64)

@@ -4,7 +4,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from actors.rollout import Collector, Job, Kind, Task
+from actors.job import Job, Kind, Task
+from actors.rollout import Collector
 from env import Problem, TempControlVectorEnv, UsageError
 from env.starts import STATES
 from tests.actors.test_rollout import collector

@@ -9,7 +9,7 @@ from actors import Law
 from env import Problem, UsageError
 from ppo import Config
 from ppo.evaluate import evaluate, main
-from ppo.evaluation.held_out import Chance, held_out_returns
+from ppo.evaluation.held_out import RandomActions, held_out_returns
 from ppo.evaluation.regret import constant_regret, measure, regret_conditions
 from ppo.train import train
 from tests.problems import BlackBox, Quadratic
@@ -89,10 +89,10 @@ def test_outside_tuning_the_returns_of_held_out_episodes_are_measured(tmp_path, 
 
 def test_a_returns_first_episode_is_all_that_counts():
     problem = Problem("tests.problems:Countdown", time_steps=20)
-    returns = held_out_returns(problem, Chance(problem), 50)
+    returns = held_out_returns(problem, RandomActions(problem), 50)
     assert set(returns) == {3, 4, 5, 6}  # a reward of 1 a step, and 3 to 6 steps
-    assert returns.tolist() == held_out_returns(problem, Chance(problem), 50).tolist()
-    assert returns[:10].tolist() == held_out_returns(problem, Chance(problem), 10).tolist()
+    assert returns.tolist() == held_out_returns(problem, RandomActions(problem), 50).tolist()
+    assert returns[:10].tolist() == held_out_returns(problem, RandomActions(problem), 10).tolist()
 
 
 def test_a_directory_without_a_finished_run_is_refused(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 
+from actors.job import Job, Kind
 from actors.pools.auto import AutoPool, Costs
-from actors.rollout import Job, Kind
 from env import Problem
 from tests.actors.test_pool import EVAL_STARTS, same, snapshot
 

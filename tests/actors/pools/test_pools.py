@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from actors import NetworkSpec, Snapshot
+from actors.job import Job, Kind
 from actors.pools.base import DriverError
 from actors.pools.factory import make_pool
 from actors.pools.processes import ProcessPool
-from actors.rollout import Job, Kind
 from env import Problem, UsageError
 
 EVAL_STARTS = np.zeros((6, 3))

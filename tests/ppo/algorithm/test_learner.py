@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from actors import Policy
-from actors.rollout import Collector, Kind, Task
+from actors.job import Kind, Task
+from actors.rollout import Collector
 from ppo import Config
 from ppo.algorithm.learner import Learner, check_finite, explained_variance, policy_spec, raw_rewards
 from ppo.evaluation.evaluator import make_evaluator, make_job

@@ -8,7 +8,7 @@ import pytest
 
 from actors.pools.driver import THREAD_LIMITS
 from env import TempControlEnv, UsageError
-from ppo.experiments.stable_baselines3 import Baselines, LeanTempControl, Peer
+from ppo.experiments.stable_baselines3 import LeanTempControl, PeerSetup, StableBaselines3PPO
 
 
 def test_the_lean_furnace_is_the_same_process():
@@ -30,13 +30,15 @@ def test_the_lean_furnace_is_the_same_process():
 def test_a_missing_package_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(UsageError, match=r"pip install 'tuninglaw\[bench\]'"):
-        Baselines(LeanTempControl, Peer(), 0)
+        StableBaselines3PPO(LeanTempControl, PeerSetup(), 0)
 
 
 def test_its_learning_rate_falls_over_the_whole_training_however_that_is_cut():
     settings = {"n_steps": 20, "batch_size": 20, "n_epochs": 1}
     for over, rates in ((80, [3e-4 * left for left in (0.75, 0.5, 0.25, 0.0)]), (None, [3e-4] * 4)):
-        with contextlib.closing(Baselines(LeanTempControl, Peer(anneal_over=over, settings=settings), 0)) as baselines:
+        with contextlib.closing(
+            StableBaselines3PPO(LeanTempControl, PeerSetup(anneal_over=over, settings=settings), 0)
+        ) as baselines:
             seen = []
             for _ in range(4):
                 baselines.train(20)

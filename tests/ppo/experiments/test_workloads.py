@@ -7,16 +7,16 @@ from env import Problem, UsageError
 from ppo.bench import FIGURES, _dealing
 from ppo.config.command_line import parse_as
 from ppo.experiments.stable_baselines3 import LeanAckley
-from ppo.experiments.workloads import ErraticAckley, RecordedAckley, collect_seconds, collecting, running, step_ms
+from ppo.experiments.workloads import LognormalCostAckley, RecordedAckley, collect_seconds, collecting, running, step_ms
 from ppo.study import Arguments
 
 
 def test_random_costs_are_lognormal_with_mean_20_and_cv_1_and_belong_to_the_row():
     states = np.random.default_rng(0).uniform(-1, 1, (20000, 2))
-    costs = ErraticAckley().milliseconds(states[:, :1], states[:, 1:])
+    costs = LognormalCostAckley().milliseconds(states[:, :1], states[:, 1:])
     assert statistics.mean(costs) == pytest.approx(20, rel=0.03)
     assert statistics.stdev(costs) / statistics.mean(costs) == pytest.approx(1, rel=0.1)
-    assert ErraticAckley().milliseconds(states[5:6, :1], states[5:6, 1:]) == costs[5:6]
+    assert LognormalCostAckley().milliseconds(states[5:6, :1], states[5:6, 1:]) == costs[5:6]
 
 
 def test_dealing_is_simulated_on_the_draws_of_the_step():

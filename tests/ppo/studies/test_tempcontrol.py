@@ -4,8 +4,8 @@ import pytest
 from ppo import Config
 from ppo.studies import control, tempcontrol
 from ppo.studies import tempcontrol_report as report
-from ppo.studies.race import COLUMNS as RACE_COLUMNS
-from ppo.studies.returns import COLUMNS
+from ppo.studies.control_runs import COLUMNS
+from ppo.studies.tempcontrol_race import COLUMNS as RACE_COLUMNS
 
 FOUND = {"v0": {"learning_rate": 0.01}, "v1": {"gamma": 0.9}}
 

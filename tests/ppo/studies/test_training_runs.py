@@ -4,7 +4,7 @@ import pytest
 
 from ppo import Config
 from ppo.experiments.tables import Table
-from ppo.studies.cells import Cell, decimated, evaluations_to_target, run_cell, run_cells
+from ppo.studies.training_runs import TrainingRun, decimated, evaluations_to_target, run_all, train_and_measure
 
 SMALL = Config(env="sphere", training_steps=20, drivers=0, hidden_sizes=(8,), update_epochs=2)
 
@@ -24,17 +24,17 @@ def test_curves_are_decimated_to_means():
 
 
 def test_a_cell_is_run_once_and_its_row_says_what_came_out(tmp_path):
-    cells = [Cell("group", "plain", dataclasses.replace(SMALL, seed=seed)) for seed in (1, 2)]
+    cells = [TrainingRun("group", "plain", dataclasses.replace(SMALL, seed=seed)) for seed in (1, 2)]
     path = tmp_path / "group.csv"
-    first = run_cells(tmp_path, cells)["group"]
+    first = run_all(tmp_path, cells)["group"]
     assert [row["cell"] for row in first] == ["group/sphere/plain/20/1", "group/sphere/plain/20/2"]
     assert float(first[0]["last mean"]) >= float(first[0]["best"]) > 0
     assert len(first[0]["curve"].split()) == 2
     assert first[0]["policy sha256"] != first[1]["policy sha256"]
     text = path.read_text()
-    assert run_cells(tmp_path, [*cells, cells[0]])["group"][2] == first[0]
+    assert run_all(tmp_path, [*cells, cells[0]])["group"][2] == first[0]
     assert path.read_text() == text
-    again = dict(zip(Table(path, []).rows[0], run_cell(cells[0]), strict=True))
+    again = dict(zip(Table(path, []).rows[0], train_and_measure(cells[0]), strict=True))
     assert again["policy sha256"] == first[0]["policy sha256"]
 
 
@@ -42,14 +42,17 @@ def test_a_changed_constant_changes_the_run(monkeypatch):
     import ppo.algorithm.learner
 
     monkeypatch.setattr(ppo.algorithm.learner, "RATE_POWER", ppo.algorithm.learner.RATE_POWER)  # put back afterwards
-    plain = run_cell(Cell("group", "plain", SMALL))
-    changed = run_cell(Cell("group", "changed", SMALL, constants={"ppo.algorithm.learner.RATE_POWER": 0.0}))
+    plain = train_and_measure(TrainingRun("group", "plain", SMALL))
+    changed = train_and_measure(
+        TrainingRun("group", "changed", SMALL, constants={"ppo.algorithm.learner.RATE_POWER": 0.0})
+    )
     assert ppo.algorithm.learner.RATE_POWER == 0.0
     assert plain[-3] != changed[-3]
 
 
 def test_without_the_normaliser_the_learner_does_not_know_the_policy_that_acted(tmp_path):
     from ppo.studies.partial import PartialSnapshotRun
+
     from ppo.training.run_dir import RunDir
 
     config = dataclasses.replace(SMALL, norm_obs=True, training_steps=4).resolved()

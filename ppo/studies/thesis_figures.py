@@ -4,15 +4,15 @@ import pathlib
 
 import numpy as np
 
-from ppo.experiments.tables import Cells
-from ppo.training.plots import available
+from ppo.evaluation.plots import matplotlib_installed
+from ppo.experiments.tables import Row
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
 
 
-def draw_all(out: pathlib.Path, rows: dict[str, list[Cells]]) -> None:
+def draw_all(out: pathlib.Path, rows: dict[str, list[Row]]) -> None:
     """Draws what there is to draw into ``out``."""
-    if not available():
+    if not matplotlib_installed():
         return
     for group in ("samplers", "failure", "ten"):
         if group in rows:
@@ -22,7 +22,7 @@ def draw_all(out: pathlib.Path, rows: dict[str, list[Cells]]) -> None:
         draw_curves(out / "algorithms.png", ours + rows["algorithms"])
 
 
-def draw_curves(path: pathlib.Path, rows: list[Cells]) -> None:
+def draw_curves(path: pathlib.Path, rows: list[Row]) -> None:
     """Error over evaluations: a panel for each objective, the median over seeds and the band between quartiles."""
     from matplotlib.figure import Figure
 

@@ -7,8 +7,8 @@ import pytest
 from env.controllers import PID
 from ppo.evaluation.held_out import held_out_returns
 from ppo.studies import controllers
-from ppo.studies.controllers import BY_RULE, SEARCHED, TUNED_PID
-from ppo.studies.furnace import problem
+from ppo.studies.tempcontrol_controllers import BY_RULE, SEARCHED, TUNED_PID
+from ppo.studies.tempcontrol_problems import problem
 
 
 def test_tuning_finds_again_what_it_saved(tmp_path):

@@ -12,10 +12,10 @@ from env.controllers import PID, Constant
 from env.make import Problem
 from env.temp_control import AMBIENT, LINEAR_LOSS, PLANTS, QUADRATIC_LOSS, SETPOINT
 from env.temp_control import LEVELS as LEVELS_OF_PLANT
-from ppo.evaluation.held_out import Actor, held_out_returns
-from ppo.studies.furnace import LEVELS, problem
+from ppo.evaluation.held_out import Controller, held_out_returns
+from ppo.studies.tempcontrol_problems import LEVELS, tempcontrol_config
 
-CONSTANTS: dict[str, Actor] = {"u = 0": Constant(0.0), "u = 1": Constant(1.0)}
+CONSTANTS: dict[str, Controller] = {"u = 0": Constant(0.0), "u = 1": Constant(1.0)}
 # For the medium level around its set-point: a gain of 70.6 degrees per unit, a time constant of 58.8 s, a delay of 5 s.
 BY_RULE = {
     "PI (SIMC)": PID(0.083, 40.0),
@@ -38,7 +38,7 @@ SEARCHED = {
 """What is searched: the gain, the logarithm of the integral time or a factor of the bias, the derivative time."""
 
 
-def controllers(name: str, tuned: dict[str, dict[str, PID]]) -> dict[str, Actor]:
+def controllers(name: str, tuned: dict[str, dict[str, PID]]) -> dict[str, Controller]:
     """All of them on a process of the study, by label."""
     if name not in BIAS:
         return CONSTANTS | BY_RULE
@@ -51,7 +51,7 @@ def tuned_controllers(path: pathlib.Path, quick: bool) -> dict[str, dict[str, PI
         saved: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
         return {name: {label: PID(**gains) for label, gains in some.items()} for name, some in saved.items()}
     found = {
-        name: {label: tune(problem(name, load=False).problem(), name, label, quick) for label in SEARCHED}
+        name: {label: tune(tempcontrol_config(name, load=False).problem(), name, label, quick) for label in SEARCHED}
         for name in BIAS
     }
     path.parent.mkdir(parents=True, exist_ok=True)

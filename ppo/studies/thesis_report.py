@@ -2,12 +2,13 @@
 
 import math
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from ppo.experiments.tables import Cells, machine, markdown
-from ppo.studies.statistics import ratio, shown
+from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
+from ppo.studies.statistics import ratio, summarised
+from ppo.studies.thesis_figures import draw_all
 
 # Mean of the last 1,000 steps and best, as the thesis's Tables 6.2 and 6.3 print them: Ackley after 5,000 training
 # steps, Rosenbrock after 10,000; the best of three runs.
@@ -36,9 +37,9 @@ AIMS: list[tuple[str, str, str, float, float]] = [  # environment, group, column
 AIMED_SAMPLERS = ("random", "lhs", "heterogeneous")
 
 
-def write_report(out: pathlib.Path, rows: dict[str, list[Cells]]) -> None:
+def write_report(out: pathlib.Path, rows: dict[str, list[Row]]) -> None:
     """Writes ``thesis.md`` and the figures for the groups that there are."""
-    writers: dict[str, Callable[[list[Cells]], str]] = {
+    writers: dict[str, Callable[[list[Row]], str]] = {
         "modes": modes_table,
         "failure": failure_table,
         "samplers": samplers_table,
@@ -53,25 +54,10 @@ def write_report(out: pathlib.Path, rows: dict[str, list[Cells]]) -> None:
     text = "\n".join([*parts, machine()])
     (out / "thesis.md").write_text(text + "\n", encoding="utf-8")
     print(text)
-    from ppo.studies.figures import draw_all
-
     draw_all(out, rows)
 
 
-def numbers(rows: Iterable[Cells], column: str) -> list[float]:
-    """A column of runs."""
-    return [float(row[column]) for row in rows]
-
-
-def grouped(rows: Sequence[Cells], by: str = "env") -> dict[tuple[str, str], list[Cells]]:
-    """Runs by environment, or another column, and variant, in order."""
-    groups: dict[tuple[str, str], list[Cells]] = {}
-    for row in rows:
-        groups.setdefault((row[by], row["variant"]), []).append(row)
-    return groups
-
-
-def aims_table(rows: dict[str, list[Cells]]) -> str:
+def aims_table(rows: dict[str, list[Row]]) -> str:
     """Every aim beside what was measured, for each sampler that it is for."""
     lines = []
     for env, group, column, median, worst in AIMS:
@@ -86,7 +72,7 @@ def aims_table(rows: dict[str, list[Cells]]) -> str:
     return "## Aims\n\n" + markdown(header, lines)
 
 
-def modes_table(rows: list[Cells]) -> str:
+def modes_table(rows: list[Row]) -> str:
     """Digests of law and curve for each way of collecting."""
     same = len({(row["policy sha256"], row["curve"]) for row in rows}) == 1
     lines = [[row["variant"], row["policy sha256"][:16], row["last mean"], row["seconds"]] for row in rows]
@@ -96,17 +82,18 @@ def modes_table(rows: list[Cells]) -> str:
     )
 
 
-def failure_table(rows: list[Cells]) -> str:
+def failure_table(rows: list[Row]) -> str:
     """With the whole snapshot, and without its normaliser."""
     lines = [
-        [env, variant, *shown(numbers(runs, "last mean"))] for (env, variant), runs in sorted(grouped(rows).items())
+        [env, variant, *summarised(numbers(runs, "last mean"))]
+        for (env, variant), runs in sorted(grouped(rows).items())
     ]
     return "## The thesis's failure, re-enacted: error of the last 1,000 steps\n\n" + markdown(
         ["objective", "drivers were sent", "median", "inter-quartile mean", "worst"], lines
     )
 
 
-def samplers_table(rows: list[Cells]) -> str:
+def samplers_table(rows: list[Row]) -> str:
     """Tables 6.2 and 6.3, ours beside the thesis's."""
     lines = []
     for (env, sampler), runs in grouped(rows).items():
@@ -118,7 +105,7 @@ def samplers_table(rows: list[Cells]) -> str:
         lines.append(
             [
                 *(env, sampler, f"{np.median(first):.2g} ({np.median(variance):.2g})"),
-                *(*shown(last), f"{np.median(spread):.1g}", theirs[0]),
+                *(*summarised(last), f"{np.median(spread):.1g}", theirs[0]),
                 *(f"{np.median(best):.1g}", f"{max(best):.1g}", theirs[1]),
                 *(_count(float(np.median(target))), _count(max(target))),
             ]
@@ -139,12 +126,12 @@ def _count(value: float) -> str:
     return "never" if math.isinf(value) else f"{value:,.0f}"
 
 
-def ten_table(rows: list[Cells]) -> str:
+def ten_table(rows: list[Row]) -> str:
     """Regret in ten dimensions."""
     lines = []
     for (env, sampler), runs in grouped(rows).items():
         shares = numbers(runs, "share of constant")
-        lines.append([env, sampler, f"{np.median(numbers(runs, 'median regret')):.3g}", *shown(shares)])
+        lines.append([env, sampler, f"{np.median(numbers(runs, 'median regret')):.3g}", *summarised(shares)])
     header = [
         "objective",
         "sampler",
@@ -156,7 +143,7 @@ def ten_table(rows: list[Cells]) -> str:
     return "## 5 knobs under 5 conditions\n\n" + markdown(header, lines)
 
 
-def mix_table(rows: list[Cells]) -> str:
+def mix_table(rows: list[Row]) -> str:
     """Each sampler over random starts, paired by seed: below 1, it is better."""
     groups, lines = grouped(rows), []
     for env in dict.fromkeys(row["env"] for row in rows):
@@ -174,13 +161,13 @@ def mix_table(rows: list[Cells]) -> str:
     )
 
 
-def algorithms_table(ppo: list[Cells], reinforce: list[Cells]) -> str:
+def algorithms_table(ppo: list[Row], reinforce: list[Row]) -> str:
     """PPO and REINFORCE with a value baseline, both with random starts."""
     groups = {key: runs for key, runs in grouped([*ppo, *reinforce]).items() if key[1] in ("random", "reinforce")}
     lines = []
     for (env, variant), runs in sorted(groups.items()):
         name = {"random": "PPO"}.get(variant, "REINFORCE with a value baseline")
-        lines.append([env, name, *shown(numbers(runs, "last mean")), f"{np.median(numbers(runs, 'best')):.1g}"])
+        lines.append([env, name, *summarised(numbers(runs, "last mean")), f"{np.median(numbers(runs, 'best')):.1g}"])
     return "## PPO and REINFORCE, at as many evaluations: error of the last 1,000 steps\n\n" + markdown(
         ["objective", "algorithm", "median", "inter-quartile mean", "worst", "best: median"], lines
     )

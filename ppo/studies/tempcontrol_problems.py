@@ -2,17 +2,17 @@
 
 import dataclasses
 
-from ppo.config.fields import Config
-from ppo.experiments.stable_baselines3 import LABEL
+from ppo.config import Config
+from ppo.experiments.stable_baselines3 import PEER_LABEL
 
 LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
-MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", LABEL)
+MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", PEER_LABEL)
 BASE: dict[str, Config] = {
     "v0": Config(env="TempControl-v0", training_steps=20, episodes=2),
     # Its start can be set, so that it is seen near its set-point from the first training step on.
     "v1": Config(
         env="TempControl-v1",
-        env_kwargs=("actions=true",),
+        env_kwargs={"actions": True},
         training_steps=20,
         episodes=10,
         time_steps=100,
@@ -21,8 +21,8 @@ BASE: dict[str, Config] = {
 }
 
 
-def problem(name: str, load: bool) -> Config:
-    """What trains on a problem, without what its models differ in."""
+def tempcontrol_config(name: str, load: bool) -> Config:
+    """Returns what trains on a problem, without what its models differ in."""
     base = BASE[name.split()[0]]
-    words = (f"level={LEVELS[name]}", *base.env_kwargs, *(() if load else ("load_rounds=0",)))
-    return dataclasses.replace(base, env_kwargs=words, drivers=0, eval_every=0)
+    keywords = {"level": LEVELS[name], **base.env_kwargs, **({} if load else {"load_rounds": 0})}
+    return dataclasses.replace(base, env_kwargs=keywords, drivers=0, eval_every=0)

@@ -1,7 +1,7 @@
 """Tables from rows whose statistics are known."""
 
-from ppo.studies.cells import COLUMNS
-from ppo.studies.report import aims_table, algorithms_table, mix_table, modes_table, samplers_table, write_report
+from ppo.studies.thesis_report import aims_table, algorithms_table, mix_table, modes_table, samplers_table, write_report
+from ppo.studies.training_runs import COLUMNS
 
 
 def row(**changes):

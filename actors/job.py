@@ -1,0 +1,85 @@
+"""What drivers are asked to run: the job of a whole run, and the tasks of its training steps."""
+
+import functools
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from actors.trajectory import Layout
+from env.description import Description
+from env.make import Problem
+
+
+class Kind(IntEnum):
+    """What a slot is run for."""
+
+    COLLECT = 1
+    EVALUATE = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """Slots ``start`` .. ``stop`` - 1 of training step ``step``."""
+
+    kind: Kind
+    step: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What stays the same over a run; it is sent once to each driver.
+
+    Attributes:
+        problem: the environment.
+        sampler: as ``--sampler`` gives it; ``env`` for the environment's own starts.
+        candidates: candidates for each start of uncertainty sampling.
+        seed: seed of the run.
+        episodes: slots of a training step, E.
+        time_steps: length of a slot, T.
+        eval_starts: states at which a law is evaluated, ``[m, dims]``; None outside tuning.
+        evaluate_starts: whether f of the starts is recorded; it costs an evaluation for each slot.
+        eval_episodes: evaluation episodes where there are no such states.
+        eval_time_steps: their length at the most.
+        mirrored: whether every second time step of a slot takes the noise of the one before, negated.
+        profile: directory that driver processes write their profiles to; None for no profiles.
+    """
+
+    problem: Problem
+    sampler: str
+    candidates: int
+    seed: int
+    episodes: int
+    time_steps: int
+    eval_starts: np.ndarray | None = None
+    evaluate_starts: bool = True
+    eval_episodes: int = 0
+    eval_time_steps: int = 1
+    mirrored: bool = False
+    profile: str | None = None
+
+    @functools.cached_property
+    def description(self) -> Description:
+        """The description of one row of the environment.
+
+        It is pickled with the job once it is known, so that no driver builds an environment to learn its shapes.
+        """
+        return self.problem.describe()
+
+    def slots(self, kind: Kind) -> int:
+        """Returns the number of slots of a round of this kind."""
+        if kind == Kind.COLLECT:
+            return self.episodes
+        return self.eval_episodes if self.eval_starts is None else len(self.eval_starts)
+
+    def length(self, kind: Kind) -> int:
+        """Returns the time steps of a slot of this kind."""
+        return self.time_steps if kind == Kind.COLLECT else self.eval_time_steps
+
+    def layout(self, kind: Kind) -> Layout:
+        """Returns the shapes of the trajectories of a round of this kind."""
+        described = self.description
+        tuning = self.problem.family == "tuning"
+        return Layout(self.length(kind), described.obs_dim, described.action_dim, tuning)

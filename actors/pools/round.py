@@ -1,0 +1,84 @@
+"""A round on driver processes: which slots are still to be dealt, what has come back, and when."""
+
+import dataclasses
+import statistics
+import time
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from actors.job import Kind, Task
+from actors.pools.base import RoundResult
+from actors.trajectory import Merger, Trajectory
+
+
+class Round:
+    """A round under way.
+
+    Args:
+        kind: what its slots are run for.
+        version: policy version that acts.
+        block: where the snapshot lies.
+        merger: takes in the trajectories.
+        tasks: the slots, dealt into tasks.
+        started: when the snapshot began to be written, by ``time.monotonic``.
+
+    Attributes:
+        tasks: those that no driver has yet.
+    """
+
+    def __init__(self, kind: Kind, version: int, block: bytes, merger: Merger, tasks: Iterable[Task], started: float):
+        self.kind, self.version, self.block = kind, version, block
+        self.tasks = deque(tasks)
+        self._merger = merger
+        self._started = self._held = started
+        self._broadcasting: set[Task] = set()
+        self._failures: Counter[int] = Counter()
+        self._shares: list[int] = []
+        self._slot_seconds: list[float] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether every slot's trajectory is there."""
+        return self._merger.complete
+
+    def began(self, tasks: Iterable[Task]) -> None:
+        """Notes the tasks that were dealt at once: the broadcast lasts until their drivers hold the snapshot.
+
+        A task that is dealt later waited for its driver, which is no broadcast.
+        """
+        self._broadcasting = set(tasks)
+
+    def add(self, task: Task, trajectory: Trajectory, held_at: float, seconds: float) -> None:
+        """Takes in the trajectory of a task, which took so many seconds after its snapshot was held."""
+        slots = task.stop - task.start
+        self._shares.append(slots)
+        self._slot_seconds.append(seconds / slots)
+        self._merger.add(trajectory)
+        if task in self._broadcasting:
+            self._held = max(self._held, held_at)
+
+    def retry(self, task: Task) -> int:
+        """Puts a task whose driver was lost back at the head, in two halves, which narrows down a slot that kills.
+
+        Returns:
+            How often one of the round's slots has lost its driver, at the most.
+        """
+        self._failures.update(range(task.start, task.stop))
+        middle = (task.start + task.stop) // 2
+        halves = (dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle))
+        self.tasks.extendleft(half for half in halves if half.start < half.stop)
+        return max(self._failures.values())
+
+    def result(self) -> RoundResult:
+        """Returns what came back.
+
+        Raises:
+            MergeError: a slot is missing.
+        """
+        broadcast, collect = self._held - self._started, time.monotonic() - self._held
+        return RoundResult(self._merger.result(), self._shares, broadcast, collect)
+
+    def slot_cost(self) -> tuple[float, float]:
+        """Returns the mean seconds of a slot, and their standard deviation over the mean."""
+        mean = statistics.mean(self._slot_seconds)
+        return mean, statistics.pstdev(self._slot_seconds) / mean

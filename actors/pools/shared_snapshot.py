@@ -1,0 +1,63 @@
+"""The snapshot in shared memory: the learner writes it once, however many drivers read it."""
+
+import time
+from multiprocessing.shared_memory import SharedMemory
+
+from actors.pools.protocol import pack_block, unpack_block
+from actors.rollout import Collector
+from actors.snapshot import Snapshot
+
+
+class SharedSnapshot:
+    """The learner's side: a block of shared memory with the current snapshot."""
+
+    def __init__(self) -> None:
+        self._memory: SharedMemory | None = None
+
+    def write(self, snapshot: bytes) -> bytes:
+        """Writes a snapshot, and returns the block that tells a driver where it lies."""
+        if self._memory is None or self._memory.size < len(snapshot):
+            self.close()
+            self._memory = SharedMemory(create=True, size=len(snapshot))
+        assert self._memory.buf is not None, "it is open"
+        self._memory.buf[: len(snapshot)] = snapshot
+        return pack_block(len(snapshot), self._memory.name)
+
+    def close(self) -> None:
+        """Frees the shared memory."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory.unlink()
+            self._memory = None
+
+
+class SnapshotReader:
+    """A driver's side: hands the snapshot in a block to a collector.
+
+    The policy is a view of the shared memory, not a copy: it is not written to again before the tasks of all drivers
+    are done.
+
+    Attributes:
+        held_at: when the collector had the current snapshot, by the clock that all processes of a machine share.
+    """
+
+    def __init__(self, collector: Collector):
+        self.collector = collector
+        self.held_at = 0.0
+        self._memory: SharedMemory | None = None
+
+    def read(self, block: bytes) -> None:
+        """Takes over the snapshot in a block."""
+        length, name = unpack_block(block)
+        if self._memory is None or self._memory.name != name:
+            self.close()
+            self._memory = SharedMemory(name)
+        assert self._memory.buf is not None, "it is open"
+        self.collector.update(Snapshot.from_bytes(self._memory.buf[:length]))
+        self.held_at = time.monotonic()
+
+    def close(self) -> None:
+        """Releases the shared memory."""
+        self.collector.policy = None  # which has views of it
+        if self._memory is not None:
+            self._memory.close()

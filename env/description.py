@@ -1,0 +1,50 @@
+"""What a problem says of itself before anything runs on it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+
+@dataclass(frozen=True)
+class Description:
+    """Sizes, spaces and limits of one row of an environment.
+
+    Attributes:
+        observation_space: a flat Box.
+        action_space: Box, Discrete or MultiDiscrete.
+        start_space: the space of start states; None where starts cannot be set.
+        episode_limit: the environment's own time limit in time steps; None where it has none.
+        reward_threshold: the return at which Gymnasium holds the environment to be solved, if it names one.
+        without_load: keywords that switch off what only keeps the processor busy and changes no result.
+    """
+
+    observation_space: spaces.Box
+    action_space: spaces.Space
+    start_space: spaces.Space | None
+    episode_limit: int | None
+    reward_threshold: float | None
+    without_load: Mapping[str, Any]
+
+    @property
+    def obs_dim(self) -> int:
+        """Size of an observation."""
+        return self.observation_space.shape[0]
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """The number of options of each discrete choice in an action; empty where actions are continuous."""
+        space = self.action_space
+        if isinstance(space, spaces.Discrete):
+            return (int(space.n),)
+        return tuple(map(int, space.nvec.reshape(-1))) if isinstance(space, spaces.MultiDiscrete) else ()
+
+    @property
+    def action_dim(self) -> int:
+        """Numbers in an action, one for each choice or coordinate."""
+        if self.choices:
+            return len(self.choices)
+        assert self.action_space.shape is not None, "a Box has a shape"
+        return int(np.prod(self.action_space.shape))

@@ -1,0 +1,80 @@
+"""What the name of an environment or of a class stands for."""
+
+import functools
+import importlib
+import inspect
+import re
+import types
+from typing import Any
+
+import gymnasium
+
+from env.errors import UsageError, nearest
+from env.objectives import OBJECTIVES, Objective
+
+
+def import_object(flag: str, path: str) -> Any:
+    """Imports ``package.module:Name``.
+
+    Args:
+        flag: the flag that a message names.
+        path: the module and the name in it.
+
+    Raises:
+        UsageError: ``path`` is malformed, or there is no such module or name.
+    """
+    name = path.partition(":")[2]
+    if not name.isidentifier():
+        raise UsageError(f"{flag} {path}: must be package.module:Class")
+    module = _import_module(flag, path)
+    if not hasattr(module, name):
+        raise UsageError(f"{flag} {path}: module '{module.__name__}' has no '{name}'{nearest(name, vars(module))}")
+    return getattr(module, name)
+
+
+def _import_module(flag: str, path: str) -> types.ModuleType:
+    """Imports the module that stands before the colon."""
+    module_name = path.partition(":")[0]
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise UsageError(f"{flag} {path}: must be package.module:Class")
+    if module_name == "__main__":
+        raise UsageError(f"{flag} {path}: put it in a module of its own; drivers do not run the main program again")
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the user's module exists, and what it imports does not
+        raise UsageError(f"{flag} {path}: no module named '{module_name}' can be imported from here") from None
+
+
+@functools.lru_cache
+def find_environment(env: str) -> type | str:
+    """Returns what ``--env`` names: a class (an ``Objective`` or a ``gymnasium.Env``), or a registered Gymnasium id.
+
+    Raises:
+        UsageError: ``env`` names neither.
+    """
+    if env in OBJECTIVES:
+        return OBJECTIVES[env]
+    for objective in OBJECTIVES.values():
+        if env == f"tuninglaw/{objective.__name__}-v0":
+            return objective
+    _, colon, name = env.rpartition(":")
+    if colon and re.search(r"-v\d+$", name):
+        _import_module("--env", env)
+    elif colon:
+        target = import_object("--env", env)
+        if not (isinstance(target, type) and issubclass(target, Objective | gymnasium.Env)):
+            raise UsageError(f"--env {env}: must be a subclass of env.Objective or of gymnasium.Env")
+        if inspect.isabstract(target):
+            raise UsageError(f"--env {env}: lacks {', '.join(sorted(vars(target)['__abstractmethods__']))}")
+        return target
+    try:
+        gymnasium.spec(name)
+    except gymnasium.error.Error:
+        known = [*OBJECTIVES, *gymnasium.registry]
+        raise UsageError(
+            f"--env {env}: unknown{nearest(name, known)}; known are {', '.join(OBJECTIVES)}, any registered "
+            f"Gymnasium id, package.module:Id-v0 of one that a module registers, and package.module:Class"
+        ) from None
+    return name

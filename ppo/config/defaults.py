@@ -1,0 +1,65 @@
+"""Defaults that depend on the family of the problem, on the kind of advantages or on the algorithm."""
+
+from typing import Any
+
+TUNING: dict[str, Any] = {
+    "training_steps": 5000,
+    "episodes": 30,
+    "sampler": "random",
+    "hidden_sizes": (32, 32, 32),
+    "first_layer": "law",
+    "init_std": 0.01,
+    "std_floor": 0.3,
+    "std_floor_final": 1e-4,
+    "learning_rate": 6e-3,
+    "warmup": 0.1,
+    "update_damping": 0.8,
+    "update_epochs": 20,
+    "num_minibatches": 1,
+    "norm_obs": False,
+}
+TUNING_SLOT: dict[str, Any] = {
+    "advantages": "slot",
+    "noise": "mirrored",
+    "rank_fade": 0.03,
+    "density_bandwidth": 0.2,
+}
+TUNING_GAE: dict[str, Any] = {
+    "advantages": "gae",
+    "noise": "independent",
+    "gamma": 0.0,
+    "reward": "objective",
+    "transform": "symlog",
+}
+CONTROL: dict[str, Any] = {
+    "training_steps": 500,
+    "sampler": "env",
+    "hidden_sizes": (64, 64),
+    "first_layer": "orthogonal",
+    "init_std": 1.0,
+    "noise": "independent",
+    "std_floor": 0.0,
+    "std_floor_final": 0.0,
+    "learning_rate": 3e-4,
+    "warmup": 0.0,
+    "advantages": "gae",
+    "update_damping": 0.0,
+    "gamma": 0.99,
+    "update_epochs": 10,
+    "norm_obs": True,
+}
+CONTROL_BATCH, CONTROL_MINIBATCH = 2000, 64  # time steps
+REINFORCE: dict[str, Any] = {"update_epochs": 1, "num_minibatches": 1, "update_damping": 0.0, "warmup": 0.0}
+
+SLOT_ONLY = ("rank_fade", "density_bandwidth")
+"""Fields that only leave-one-out advantages use."""
+GAE_ONLY = ("gamma", "reward", "transform")
+"""Fields that only GAE uses; one of them given asks for it."""
+TUNING_ONLY = ("reward", "transform", "evaluation_cost_ms")
+"""Fields that only a tuning problem uses."""
+
+
+def control_sizes(episodes: int | None, time_steps: int) -> dict[str, int]:
+    """Returns slots and minibatches of a control problem: as many time steps each, however long a slot is."""
+    slots = episodes or max(1, round(CONTROL_BATCH / time_steps))
+    return {"episodes": slots, "num_minibatches": max(1, slots * time_steps // CONTROL_MINIBATCH)}

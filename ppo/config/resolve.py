@@ -1,0 +1,127 @@
+"""From the configuration as given to one with every default filled in, checked."""
+
+import dataclasses
+from typing import Any
+
+from actors.seeding import MAX_SEED
+from env.errors import UsageError
+from env.names import find_environment
+from env.objectives import OBJECTIVES
+from ppo.config import defaults
+from ppo.config.fields import Config, flag
+from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig
+
+MAX_TIMEOUT = 1e9  # seconds
+AT_LEAST_1 = (
+    *("training_steps", "episodes", "time_steps", "candidates", "torch_threads", "update_epochs", "num_minibatches"),
+    *("eval_episodes", "checkpoint_every"),
+)
+AT_LEAST_0 = (
+    *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
+    *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "update_damping", "warmup", "rank_fade"),
+    *("learning_rate_power", "checkpoint_seconds"),
+)
+ABOVE_0 = ("learning_rate", "clip_coef", "init_std", "target_kl", "std_floor_power", "density_bandwidth")
+AT_MOST_1 = ("gamma", "gae_lambda", "warmup")
+
+
+def resolve(config: Config) -> ResolvedConfig:
+    """Checks every field and fills in those that are None. Resolving twice changes nothing.
+
+    Raises:
+        UsageError: a value that cannot work, by its flag.
+    """
+    _check_ranges(config)
+    problem = config.problem()
+    tuning, length = problem.family == "tuning", problem.slot_length()
+    filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
+    filled |= {"time_steps": length}
+    if config.algo == "reinforce":
+        filled |= defaults.REINFORCE
+    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}
+    values |= {name: value for name, value in filled.items() if values[name] is None}
+    resolved = (SlotConfig if values["advantages"] == "slot" else GAEConfig)(**values)
+    _check_kind(resolved, tuning)
+    _check_combinations(resolved)
+    return resolved
+
+
+def _tuning_defaults(config: Config, time_steps: int) -> dict[str, Any]:
+    """Returns the defaults of a tuning problem."""
+    gae_given = any(getattr(config, name) is not None for name in defaults.GAE_ONLY)
+    gae_needed = config.algo == "reinforce" or time_steps == 1 or gae_given
+    kind = config.advantages or ("gae" if gae_needed else "slot")
+    sizes = {"dims": 2, "knobs": 1} if find_environment(config.env) in OBJECTIVES.values() else {}
+    return defaults.TUNING | sizes | (defaults.TUNING_SLOT if kind == "slot" else defaults.TUNING_GAE)
+
+
+def _control_defaults(config: Config, time_steps: int) -> dict[str, Any]:
+    """Returns the defaults of a control problem."""
+    for name in defaults.TUNING_ONLY:
+        if getattr(config, name):
+            what = f"{flag(name)} {getattr(config, name)}"
+            raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
+    return defaults.CONTROL | defaults.control_sizes(config.episodes, time_steps)
+
+
+def _check_ranges(config: Config) -> None:
+    """Checks each field alone."""
+    for names, least, what in ((AT_LEAST_1, 1, "at least 1"), (AT_LEAST_0, 0, "0 or more")):
+        for name in names:
+            value = getattr(config, name)
+            if isinstance(value, int | float) and not least <= value < float("inf"):
+                raise UsageError(f"{flag(name)} {value}: must be {what}")
+    for name in ABOVE_0:
+        value = getattr(config, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise UsageError(f"{flag(name)} {value}: must be above 0")
+    for name in AT_MOST_1:
+        if (getattr(config, name) or 0) > 1:
+            raise UsageError(f"{flag(name)} {getattr(config, name)}: must be from 0 to 1")
+    if (config.update_damping or 0) >= 1:
+        raise UsageError(f"--update-damping {config.update_damping}: must be from 0 to below 1")
+    if config.driver_timeout > MAX_TIMEOUT:
+        raise UsageError(f"--driver-timeout {config.driver_timeout}: must be at most {MAX_TIMEOUT}; 0 is no limit")
+    if config.seed > MAX_SEED:
+        raise UsageError(f"--seed {config.seed}: must be at most {MAX_SEED}")
+    if any(size < 1 for size in config.hidden_sizes or ()):
+        widths = " ".join(map(str, config.hidden_sizes or ()))
+        raise UsageError(f"--hidden-sizes {widths}: every width must be at least 1")
+
+
+def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
+    """Checks what only a tuning problem takes, and what only one of the two kinds of advantages does."""
+    if not tuning:
+        for name, value in (("advantages", "slot"), ("first_layer", "law")):
+            if getattr(config, name) == value:
+                what = f"{flag(name)} {value}"
+                raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
+    if config.noise == "mirrored" and config.advantages != "slot":
+        raise UsageError("--noise mirrored: only with --advantages slot, which compares the time steps of a slot")
+    if config.advantages == "slot" and config.time_steps == 1:
+        raise UsageError("--advantages slot: compares the time steps of a slot, and --time-steps is 1")
+    foreign, wanted = (defaults.GAE_ONLY, "gae") if config.advantages == "slot" else (defaults.SLOT_ONLY, "slot")
+    for name in foreign:
+        if getattr(config, name) is not None:
+            raise UsageError(f"{flag(name)} {getattr(config, name)}: only with --advantages {wanted}")
+
+
+def _check_combinations(config: ResolvedConfig) -> None:
+    """Checks fields that limit each other."""
+    batch, least = config.episodes * config.time_steps, 2 if config.norm_adv else 1
+    if batch // config.num_minibatches < least:
+        sizes = f"--episodes {config.episodes} --time-steps {config.time_steps}"
+        what = sizes if config.num_minibatches == 1 else f"--num-minibatches {config.num_minibatches}"
+        needed = "two, so that its advantages can be normalised" if config.norm_adv else "one"
+        raise UsageError(f"{what}: a batch has only {batch} time steps, and a minibatch needs {needed}")
+    if config.drivers == "auto" and config.backend == "thread":
+        raise UsageError("--backend thread: needs a number of --drivers, auto chooses among processes")
+    if config.algo == "reinforce" and (config.update_epochs, config.num_minibatches) != (1, 1):
+        raise UsageError(
+            "--algo reinforce: uses each batch once and whole, so --update-epochs and --num-minibatches must be 1"
+        )
+    if (config.std_floor == 0) != (config.std_floor_final == 0) or config.std_floor_final > config.std_floor:
+        raise UsageError(
+            f"--std-floor-final {config.std_floor_final}: must be above 0 and at most --std-floor {config.std_floor}, "
+            f"or both 0"
+        )

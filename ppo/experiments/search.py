@@ -1,0 +1,234 @@
+"""A search for the hyper-parameters with which training does best, with Optuna (the extra ``tune``).
+
+A trial trains once for each of a few seeds, so that a lucky seed does not win, and what it found can be repeated to the
+bit with a command.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import importlib.util
+import json
+import pathlib
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from env.errors import UsageError
+from ppo.config import Config, ResolvedConfig, resolve
+from ppo.config.command_line import WHERE_IT_RUNS, command_words
+from ppo.config.fields import flag
+from ppo.experiments.parallel import map_in_processes
+
+AVERAGED = 3  # evaluations at the end of a run, over which its score is the mean
+PLOTS = ("optimization_history", "param_importances", "parallel_coordinate")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What all trials share: plain values, so that it travels to a process.
+
+    Attributes:
+        base: the configuration that trials change.
+        seeds: runs a trial.
+        out: directory of the study; its runs go below it.
+        fixed: fields that are not searched for.
+    """
+
+    base: Config
+    seeds: int
+    out: pathlib.Path
+    fixed: tuple[str, ...]
+
+    @functools.cached_property
+    def resolved(self) -> ResolvedConfig:
+        """The configuration that trials change, with its defaults."""
+        return resolve(self.base)
+
+    @property
+    def tuning(self) -> bool:
+        """Whether it is a tuning problem, whose score is an error to be minimised."""
+        return self.base.problem().family == "tuning"
+
+    def space(self) -> dict[str, Any]:
+        """Returns what is searched: fields of the configuration and Optuna's distributions of their values."""
+        idle = set(self.fixed)
+        if self.resolved.algo == "reinforce":
+            idle |= {"update_epochs", "num_minibatches", "clip_coef", "gae_lambda"}
+        if not self.tuning and not isinstance(self.base.problem().describe().action_space, spaces.Box):
+            idle.add("init_std")
+        space = _tuning_space(self.resolved) if self.tuning else _control_space(self.resolved)
+        return {name: values for name, values in space.items() if name not in idle}
+
+    def identity(self) -> dict[str, Any]:
+        """Returns what makes trials comparable: settings that their results depend on, and what is searched."""
+        settings = json.loads(self.resolved.to_json())
+        same = {flag(name): value for name, value in settings.items() if name not in WHERE_IT_RUNS}
+        return same | {"--seeds": self.seeds, "searched": sorted(self.space())}
+
+    def study(self, sampler_seed: int = 0) -> Any:
+        """The study in ``out``, made if there is none."""
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        study = optuna.create_study(
+            storage=JournalStorage(JournalFileBackend(str(self.out / "study.journal"))),
+            study_name="tuninglaw",
+            direction="minimize" if self.tuning else "maximize",
+            load_if_exists=True,
+            sampler=optuna.samplers.TPESampler(seed=sampler_seed),
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=self.resolved.training_steps // 3),
+        )
+        now = self.identity()
+        if "search" not in study.user_attrs:
+            study.set_user_attr("search", now)
+            return study
+        before = study.user_attrs["search"]
+        for name in now:
+            if before.get(name) != now[name]:
+                raise UsageError(
+                    f"--out {self.out}: holds a study with other settings ({name} {before.get(name)}, not "
+                    f"{now[name]}); give another directory"
+                )
+        return study
+
+
+def _tuning_space(resolved: ResolvedConfig) -> dict[str, Any]:
+    """Returns what is searched for a tuning problem."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    return {
+        "learning_rate": FloatDistribution(1e-3, 2e-2, log=True),
+        "warmup": FloatDistribution(0.0, 0.15),
+        "update_damping": FloatDistribution(0.0, 0.95),
+        "std_floor": FloatDistribution(max(0.1, resolved.std_floor_final), 0.6, log=True),
+        "clip_coef": FloatDistribution(0.1, 0.4),
+        "update_epochs": IntDistribution(5, 30),
+    }
+
+
+def _control_space(resolved: ResolvedConfig) -> dict[str, Any]:
+    """Returns what is searched for a control problem."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    batch = resolved.episodes * resolved.time_steps
+    return {
+        "learning_rate": FloatDistribution(1e-4, 1e-2, log=True),
+        "gamma": CategoricalDistribution([0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999]),
+        "gae_lambda": FloatDistribution(0.8, 1.0),
+        "clip_coef": FloatDistribution(0.1, 0.4),
+        "ent_coef": FloatDistribution(1e-6, 1e-2, log=True),
+        "update_epochs": IntDistribution(3, 20),
+        "num_minibatches": CategoricalDistribution([n for n in (1, 4, 8, 16, 32, 64) if batch // n >= 2]),
+        "init_std": FloatDistribution(0.2, 1.5, log=True),
+        "norm_obs": CategoricalDistribution([True, False]),
+    }
+
+
+def run_trial(search: Search, index: int) -> None:
+    """Asks for a trial, runs it, and tells the study what came of it."""
+    import optuna
+
+    study = search.study(int(np.random.SeedSequence((search.base.seed, index)).generate_state(1)[0]))
+    trial = study.ask(search.space())
+    config = dataclasses.replace(search.base, **trial.params)
+    trial.set_user_attr("command", command(config))
+    try:
+        study.tell(trial, score(search, config, trial))
+    except optuna.TrialPruned:
+        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    except FloatingPointError:  # it diverged
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+
+def score(search: Search, config: Config, trial: Any) -> float:
+    """Mean over seeds of the mean of the last few evaluations.
+
+    Raises:
+        optuna.TrialPruned: where the best evaluation so far is worse than the median of other trials up to there.
+    """
+    import optuna
+
+    from ppo.training.trainer import Trainer  # torch comes with it
+
+    done: list[float] = []
+    for seed in range(config.seed, config.seed + search.seeds):
+        scores: list[float] = []
+        where = search.out / "trials" / f"{trial.number}-seed-{seed}"
+        with Trainer(resolve(dataclasses.replace(config, seed=seed)), where, quiet=True) as trainer:
+            for step in trainer:
+                if step.score is None:
+                    continue
+                scores.append(step.score)
+                number = len(done) * search.resolved.training_steps + step.number
+                trial.report(float(np.mean([*done, step.score])), number)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+            trainer.finish(pictures=False)
+        done.append(float(np.mean(scores[-AVERAGED:])))
+    return float(np.mean(done))
+
+
+def command(config: Config) -> str:
+    """The command that trains with this configuration."""
+    return shlex.join(["python", "-m", "ppo.train", *command_words(config)])
+
+
+def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
+    """Runs trials until the study has so many, those that diverge apart, and draws it.
+
+    Returns:
+        The best trial.
+
+    Raises:
+        UsageError: nothing is left to search for, or no trial came to its end.
+    """
+    from optuna.trial import TrialState
+
+    if not search.space():
+        raise UsageError("ppo.tune: the flags given leave nothing to search for")
+    try:
+        search.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {search.out}: {error.strerror}") from None
+    study = search.study()
+    for trial in study.get_trials(states=(TrialState.RUNNING,)):
+        study.tell(trial.number, state=TrialState.FAIL)  # of a call that was killed
+    missing, first = trials - len(finished(study)), len(study.get_trials())
+    for _ in map_in_processes(
+        functools.partial(run_trial, search), range(first, first + missing), jobs, "trial", quiet
+    ):
+        pass  # each tells the study itself
+    if not study.get_trials(states=(TrialState.COMPLETE,)):
+        raise UsageError(f"ppo.tune: none of {trials} trials came to its end; see {search.out / 'trials'}")
+    draw(study, search.out)
+    return study.best_trial
+
+
+def finished(study: Any) -> list[Any]:
+    """Trials that came to their end or were pruned; what an interruption or a divergence ended is none."""
+    from optuna.trial import TrialState
+
+    return study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED))
+
+
+def check_packages() -> None:
+    """Raises UsageError where the extra is missing."""
+    for package in ("optuna", "plotly"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(f"{package} is not installed; pip install 'tuninglaw[tune]'")
+
+
+def draw(study: Any, out: pathlib.Path) -> None:
+    """Writes a page for each of Optuna's plots that the study has enough trials for."""
+    import optuna.visualization
+
+    for name in PLOTS:
+        with contextlib.suppress(ValueError, RuntimeError, ImportError):  # importances need trials that differ
+            figure = getattr(optuna.visualization, f"plot_{name}")(study)
+            figure.write_html(out / f"{name}.html", include_plotlyjs="directory")

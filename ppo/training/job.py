@@ -1,0 +1,32 @@
+"""What the drivers of a training run are asked to run."""
+
+import numpy as np
+
+from actors.job import Job
+from ppo.config import ResolvedConfig
+
+
+def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: str | None = None) -> Job:
+    """Makes the job of a training run.
+
+    Args:
+        config: what to train.
+        eval_starts: states at which a law is evaluated, ``[m, dims]``; None outside tuning.
+        profile: directory that driver processes write their profiles to; None for no profiles.
+    """
+    problem = config.problem()
+    length = 1 if eval_starts is not None else problem.describe().episode_limit or config.time_steps
+    return Job(
+        problem,
+        config.sampler,
+        config.candidates,
+        config.seed,
+        config.episodes,
+        config.time_steps,
+        eval_starts,
+        evaluate_starts=config.advantages != "slot" and config.reward != "objective",  # no other reward needs it
+        eval_episodes=config.eval_episodes,
+        eval_time_steps=length,
+        mirrored=config.noise == "mirrored",
+        profile=profile,
+    )

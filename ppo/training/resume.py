@@ -1,0 +1,49 @@
+"""What a training starts from: nothing, an interrupted run's checkpoint, or a finished run's parameters."""
+
+import pathlib
+from typing import Any
+
+from env.errors import UsageError
+from ppo.algorithm.learner import Learner
+from ppo.config.fields import flag
+from ppo.training.run_dir import RunDir
+
+
+def take_up(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
+    """Restores a checkpoint, or takes over a finished run's parameters, where asked to.
+
+    A run that was interrupted before its first checkpoint starts again: a training step is a pure function of the
+    configuration, so it ends in the same bits.
+
+    Returns:
+        The checkpoint's values beside the learner's state; empty where no run is resumed.
+
+    Raises:
+        UsageError: there is nothing to take up, or it does not suit the configuration.
+    """
+    if resume and files.checkpoint.exists():
+        state, meta = _state_for(learner, files, "--resume")
+        learner.restore(state)
+        return meta
+    if learner.config.warm_start is not None:
+        source = RunDir(pathlib.Path(learner.config.warm_start))
+        learner.warm_start(_state_for(learner, source, "--warm-start")[0])
+    return {}
+
+
+def _state_for(learner: Learner, source: RunDir, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Loads a run's checkpoint and checks that the learner can use it; messages name the flag ``name``."""
+    theirs = source.config(name)
+    state, meta = source.load(name)
+    if not learner.accepts(state):
+        raise UsageError(
+            f"{name} {source.path}: its networks do not have the shapes that this run's have, or another version of "
+            f"this program wrote its checkpoint"
+        )
+    for field in ("activation", "norm_obs"):
+        if getattr(theirs, field) != getattr(learner.config, field):
+            raise UsageError(
+                f"{name} {source.path}: was trained with {flag(field)} {getattr(theirs, field)}, and this run has "
+                f"{getattr(learner.config, field)}"
+            )
+    return state, meta
