@@ -1,6 +1,6 @@
-"""The trajectory record, rectangular [E, T, ...], and the merge of the parts that drivers send.
+"""The trajectory of slots, rectangular [E, T, ...], and the merge of those that drivers send.
 
-A record lives in one buffer, so that sending it is one write and reading it is a cast: no pickling.
+A trajectory lives in one buffer, so that sending it is one write and reading it is a cast: no pickling.
 """
 
 import functools
@@ -21,12 +21,12 @@ class Field(NamedTuple):
 
 
 class MergeError(ValueError):
-    """Parts that do not make up a training step; the text names the slot."""
+    """Trajectories do not make up a training step; the text names the slot."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Shapes of a record, known to both sides of a pipe.
+    """Shapes of a trajectory, known to both sides of a pipe.
 
     Attributes:
         time_steps: T.
@@ -68,13 +68,13 @@ class Layout:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Facts of ``n`` slots. Nothing in it is normalised or transformed.
+    """What happened in ``n`` slots. Nothing in it is normalised or transformed.
 
     Attributes:
         slots: slot of each row, ``[n]``.
         versions: policy version that acted, ``[n]``.
-        drivers: driver that collected the row, ``[n]``: for the curious, no result depends on it.
-        evaluations: evaluations of f spent on the row, ``[n]``.
+        drivers: driver that collected the slot, ``[n]``; no result depends on it.
+        evaluations: evaluations of f spent on the slot, ``[n]``.
         obs: raw observations, ``[n, T, obs_dim]``.
         actions: actions as sampled, before clipping, ``[n, T, action_dim]``.
         logprobs: their log-probabilities, ``[n, T]``.
@@ -104,7 +104,7 @@ class Trajectory:
 
     @classmethod
     def over(cls, layout: Layout, n: int, buffer: bytes | bytearray | memoryview) -> "Trajectory":
-        """A record of ``n`` slots whose arrays are views of ``buffer``."""
+        """Returns a trajectory of ``n`` slots whose arrays are views of ``buffer``."""
         if len(buffer) != n * layout.slot_bytes:
             raise MergeError(f"{len(buffer)} bytes for {n} slots of {layout.slot_bytes} bytes each")
         arrays: dict[str, np.ndarray] = {}
@@ -117,12 +117,12 @@ class Trajectory:
 
     @classmethod
     def empty(cls, layout: Layout, n: int) -> "Trajectory":
-        """A record of ``n`` slots to be written to; all zeros."""
+        """Returns a trajectory of ``n`` slots to be written to; all zeros."""
         return cls.over(layout, n, bytearray(n * layout.slot_bytes))
 
 
 class Merger:
-    """Puts parts where they belong as they arrive, in a record that is allocated once.
+    """Merges trajectories as they arrive, in the order of their slots, into one that is allocated once.
 
     Args:
         layout: shapes that they must have.
@@ -131,59 +131,59 @@ class Merger:
 
     def __init__(self, layout: Layout, slots: int):
         self.layout = layout
-        self._record = Trajectory.empty(layout, slots)
-        self._seen = np.zeros(slots, bool)
+        self._merged = Trajectory.empty(layout, slots)
+        self._present = np.zeros(slots, bool)
         self.begin(0)
 
     def begin(self, version: int) -> None:
-        """Starts the step in which policy version ``version`` acts; the record of the last one is overwritten."""
-        self._version, self._missing = version, len(self._seen)
-        self._seen[:] = False
+        """Starts the step in which policy version ``version`` acts; the trajectory of the last one is overwritten."""
+        self._version, self._missing = version, len(self._present)
+        self._present[:] = False
 
     @property
     def complete(self) -> bool:
-        """Whether every slot's facts are there."""
+        """Whether every slot is there."""
         return self._missing == 0
 
-    def add(self, part: Trajectory) -> None:
+    def add(self, trajectory: Trajectory) -> None:
         """Takes in some slots, in any order.
 
         Raises:
             MergeError: a slot is there twice, out of range, of another version or of another shape.
         """
-        slots = part.slots
-        _check_shapes(part, self.layout)
-        if not ((slots >= 0) & (slots < len(self._seen))).all():
-            outside = slots[(slots < 0) | (slots >= len(self._seen))][0]
-            raise MergeError(f"slot {outside}: out of range, the step has slots 0 to {len(self._seen) - 1}")
-        if (part.versions != self._version).any():
-            row = int(np.argmax(part.versions != self._version))
-            other = part.versions[row]
+        slots = trajectory.slots
+        _check_shapes(trajectory, self.layout)
+        if not ((slots >= 0) & (slots < len(self._present))).all():
+            outside = slots[(slots < 0) | (slots >= len(self._present))][0]
+            raise MergeError(f"slot {outside}: out of range, the step has slots 0 to {len(self._present) - 1}")
+        if (trajectory.versions != self._version).any():
+            row = int(np.argmax(trajectory.versions != self._version))
+            other = trajectory.versions[row]
             raise MergeError(f"slot {slots[row]}: collected by policy version {other}, not by version {self._version}")
-        if self._seen[slots].any() or len(np.unique(slots)) < len(part):
-            again = next(slot for i, slot in enumerate(slots) if self._seen[slot] or slot in slots[:i])
-            raise MergeError(f"slot {again}: its facts came twice")
-        self._seen[slots] = True
+        if self._present[slots].any() or len(np.unique(slots)) < len(trajectory):
+            again = next(slot for i, slot in enumerate(slots) if self._present[slot] or slot in slots[:i])
+            raise MergeError(f"slot {again}: its trajectory came twice")
+        self._present[slots] = True
         self._missing -= len(slots)
         for name in self.layout.fields:
-            getattr(self._record, name)[slots] = getattr(part, name)
+            getattr(self._merged, name)[slots] = getattr(trajectory, name)
 
     def result(self) -> Trajectory:
-        """The record in the order of the slots; good until ``begin``.
+        """Returns the merged trajectory; it is valid until ``begin``.
 
         Raises:
             MergeError: a slot is missing.
         """
         if self._missing:
-            raise MergeError(f"slot {int(np.argmin(self._seen))}: its facts are missing")
-        return self._record
+            raise MergeError(f"slot {int(np.argmin(self._present))}: its trajectory is missing")
+        return self._merged
 
 
-def merge(parts: Iterable[Trajectory], layout: Layout, slots: int, version: int) -> Trajectory:
-    """Merges parts into a record of its own, in the order of the slots, whatever order they arrived in.
+def merge(trajectories: Iterable[Trajectory], layout: Layout, slots: int, version: int) -> Trajectory:
+    """Merges trajectories into a new one, in the order of the slots, whatever order they arrived in.
 
     Args:
-        parts: records that together hold slots 0 .. ``slots`` - 1, each once.
+        trajectories: those that together hold slots 0 .. ``slots`` - 1, each once.
         layout: shapes that they must have.
         slots: number of slots in the step.
         version: policy version that must have acted.
@@ -193,16 +193,16 @@ def merge(parts: Iterable[Trajectory], layout: Layout, slots: int, version: int)
     """
     merger = Merger(layout, slots)
     merger.begin(version)
-    for part in parts:
-        merger.add(part)
+    for trajectory in trajectories:
+        merger.add(trajectory)
     return merger.result()
 
 
-def _check_shapes(part: Trajectory, layout: Layout) -> None:
+def _check_shapes(trajectory: Trajectory, layout: Layout) -> None:
     for name, field in layout.fields.items():
-        array, expected = getattr(part, name), (len(part.slots), *field.shape)
+        array, expected = getattr(trajectory, name), (len(trajectory.slots), *field.shape)
         if array.shape != expected or array.dtype != field.dtype:
             raise MergeError(
-                f"slot {part.slots[0] if len(part.slots) else '?'}: {name} is {array.dtype} {array.shape}, "
+                f"slot {trajectory.slots[0] if len(trajectory.slots) else '?'}: {name} is {array.dtype} {array.shape}, "
                 f"expected {field.dtype} {expected}"
             )

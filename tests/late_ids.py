@@ -2,6 +2,6 @@
 
 import gymnasium
 
-from tests.problems import Countdown
+from tests.problems import CountdownEnv
 
-gymnasium.register("OnImport-v0", Countdown, max_episode_steps=4)
+gymnasium.register("OnImport-v0", CountdownEnv, max_episode_steps=4)

@@ -27,14 +27,14 @@ class Quadratic(Objective):
         return self.best(c), np.zeros(len(c))
 
 
-class BlackBox(Quadratic):
+class UnknownOptimum(Quadratic):
     """The same with a minimum that nobody knows."""
 
     def solve(self, c):
         return None
 
 
-class Failing(Quadratic):
+class RaisesForSomeConditions(Quadratic):
     """Raises for a part of the conditions."""
 
     def __call__(self, x, c):
@@ -43,7 +43,7 @@ class Failing(Quadratic):
         return super().__call__(x, c)
 
 
-class Uneven(Quadratic):
+class UnevenCost(Quadratic):
     """Takes from nothing to 60 ms a row, as its condition says."""
 
     def __call__(self, x, c):
@@ -51,18 +51,18 @@ class Uneven(Quadratic):
         return super().__call__(x, c)
 
 
-class Unplugged(Quadratic):
+class RaisesConnectionError(Quadratic):
     """Fails as an instrument on a socket would."""
 
     def __call__(self, x, c):
         raise ConnectionResetError("the instrument hung up")
 
 
-class Hopeful(Objective):
+class AbstractObjective(Objective):
     """Is not finished."""
 
 
-class NotANumber(Quadratic):
+class ReturnsNaN(Quadratic):
     """Returns NaN for a part of the conditions."""
 
     def __call__(self, x, c):
@@ -78,7 +78,7 @@ def first_to_ask():
     return True
 
 
-class KillsOnce(Quadratic):
+class KillsDriverOnce(Quadratic):
     """Kills the driver it runs in, once."""
 
     def __call__(self, x, c):
@@ -87,7 +87,7 @@ class KillsOnce(Quadratic):
         return super().__call__(x, c)
 
 
-class Poison(Quadratic):
+class KillsEveryDriver(Quadratic):
     """Kills every driver that evaluates it."""
 
     def __call__(self, x, c):
@@ -103,21 +103,21 @@ class HangsOnce(Quadratic):
         return super().__call__(x, c)
 
 
-class Corners(Sampler):
+class CornerSampler(Sampler):
     """Starts in the corners of the box: a user's own sampler."""
 
     def sample(self, n, rng, policy, rows):
         return self.scale(rng.integers(0, 2, (n, self.dims)).astype(float))[rows]
 
 
-class WrongShape(Sampler):
+class UnslicedSampler(Sampler):
     """Forgets to slice."""
 
     def sample(self, n, rng, policy, rows):
         return self.scale(rng.random((n, self.dims)))
 
 
-class Countdown(gymnasium.Env):
+class CountdownEnv(gymnasium.Env):
     """Ends as terminated after as many steps as its seed says (3 to 6); the observation counts down. Rewards: 1."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
@@ -135,8 +135,8 @@ class Countdown(gymnasium.Env):
         return np.array([self.left, self.total], np.float32), 1.0, self.left == 0, False, {}
 
 
-class Wide(gymnasium.Env):
-    """Observations and actions large enough for facts and snapshot to exceed a pipe's buffer. Never ends."""
+class WideEnv(gymnasium.Env):
+    """Observations and actions large enough for trajectory and snapshot to exceed a pipe's buffer. Never ends."""
 
     observation_space = spaces.Box(-1, 1, (2000,), np.float64)
     action_space = spaces.Box(np.array([-2.0, 0.0]), np.array([2.0, 10.0]), (2,), np.float64)
@@ -150,28 +150,28 @@ class Wide(gymnasium.Env):
         return self.np_random.uniform(-1, 1, 2000), float(action.sum()), False, False, {}
 
 
-class Boxed(gymnasium.Env):
+class MultiBinaryEnv(gymnasium.Env):
     """Has actions that are not supported."""
 
     observation_space = spaces.Box(-1, 1, (2,), np.float64)
     action_space = spaces.MultiBinary(3)
 
 
-class Doubled(Quadratic):
+class ScaledQuadratic(Quadratic):
     """1,024 f: the same bits in another unit."""
 
     def __call__(self, x, c):
         return 1024 * super().__call__(x, c)
 
 
-class Displaced(Quadratic):
+class OffsetQuadratic(Quadratic):
     """A small f above a large floor, as black boxes have."""
 
     def __call__(self, x, c):
         return 1e-3 * super().__call__(x, c) + 500
 
 
-class Lock(gymnasium.Env):
+class TwoDialsEnv(gymnasium.Env):
     """Two dials to be set to what the observation shows: a reward of 1 for each that is right, at each of 8 steps."""
 
     observation_space = spaces.Discrete(6)

@@ -37,7 +37,7 @@ FIELDS = ("slots", "obs", "actions", "logprobs", "rewards", "objectives", "final
         job(),
         job("tests.problems:Quadratic", "env", eval_starts=np.zeros((4, 3))),
         job("CartPole-v1", "env", time_steps=40),
-        job("tests.problems:Countdown", "env", time_steps=8),
+        job("tests.problems:CountdownEnv", "env", time_steps=8),
         job("Pendulum-v1", "env", time_steps=300),
         job(time_steps=3, mirrored=True),
     ],
@@ -66,9 +66,9 @@ def test_any_split_of_the_slots_gives_the_same_facts(a_job, kind):
 @pytest.mark.parametrize("time_steps", [2, 3, 4])
 def test_mirrored_noise_is_that_of_the_step_before_negated(time_steps):
     made = collector(job(time_steps=time_steps, mirrored=True))
-    facts = made.run(Task(Kind.COLLECT, 4, 0, 12))
-    means = np.stack([made.policy.mode(facts.obs[:, t]) for t in range(time_steps)], axis=1)
-    sides = np.sign(facts.actions - means)[:, :, 0]
+    trajectory = made.run(Task(Kind.COLLECT, 4, 0, 12))
+    means = np.stack([made.policy.mode(trajectory.obs[:, t]) for t in range(time_steps)], axis=1)
+    sides = np.sign(trajectory.actions - means)[:, :, 0]
     for t in range(0, time_steps - 1, 2):
         assert (sides[:, t] == -sides[:, t + 1]).all()
     assert len(set(sides[:, 0])) == 2
@@ -80,44 +80,46 @@ def test_mirrored_noise_is_that_of_the_step_before_negated(time_steps):
 
 
 def test_an_episode_that_ends_early_is_followed_by_another_from_a_keyed_reset():
-    facts = collector(job("tests.problems:Countdown", "env", time_steps=8)).run(Task(Kind.COLLECT, 4, 0, 12))
+    trajectory = collector(job("tests.problems:CountdownEnv", "env", time_steps=8)).run(Task(Kind.COLLECT, 4, 0, 12))
     for slot in range(12):
-        left, total = facts.obs[slot, 0]
+        left, total = trajectory.obs[slot, 0]
         lengths = []
         for t in range(8):
-            assert facts.obs[slot, t].tolist() == [left, total]
-            assert facts.final_obs[slot, t].tolist() == [left - 1, total]  # before any reset
-            assert facts.terminations[slot, t] == (left == 1)
+            assert trajectory.obs[slot, t].tolist() == [left, total]
+            assert trajectory.final_obs[slot, t].tolist() == [left - 1, total]  # before any reset
+            assert trajectory.terminations[slot, t] == (left == 1)
             left -= 1
             if left == 0 and t < 7:
                 lengths.append(total)
-                left, total = facts.obs[slot, t + 1]
+                left, total = trajectory.obs[slot, t + 1]
                 assert left == total
-        assert facts.truncations[slot].tolist() == [False] * 7 + [not facts.terminations[slot, 7]]
-    firsts = facts.obs[:, 0, 1]
+        assert trajectory.truncations[slot].tolist() == [False] * 7 + [not trajectory.terminations[slot, 7]]
+    firsts = trajectory.obs[:, 0, 1]
     assert len(set(firsts)) > 1  # keyed by slot
 
 
 def test_facts_of_a_tuning_problem():
-    facts = collector(job()).run(Task(Kind.COLLECT, 4, 3, 7))
-    assert facts.slots.tolist() == [3, 4, 5, 6]
-    assert facts.versions.tolist() == [4] * 4
-    assert facts.evaluations.tolist() == [3] * 4  # f(s0), f(s1), f(s2)
+    trajectory = collector(job()).run(Task(Kind.COLLECT, 4, 3, 7))
+    assert trajectory.slots.tolist() == [3, 4, 5, 6]
+    assert trajectory.versions.tolist() == [4] * 4
+    assert trajectory.evaluations.tolist() == [3] * 4  # f(s0), f(s1), f(s2)
     objective = Problem("rosenbrock").objective()
-    assert facts.objectives[:, 0] == pytest.approx(objective(facts.obs[:, 0, :1], facts.obs[:, 0, 1:]))
-    assert facts.objectives[:, 2] == pytest.approx(objective(facts.final_obs[:, 1, :1], facts.final_obs[:, 1, 1:]))
-    assert facts.rewards == pytest.approx(facts.objectives[:, :-1] - facts.objectives[:, 1:])
-    assert np.array_equal(facts.obs[:, 1], facts.final_obs[:, 0])
-    assert facts.truncations.tolist() == [[False, True]] * 4
-    assert np.array_equal(facts.obs[:, 1, 0], np.clip(facts.actions[:, 0, 0], -1, 1))
-    assert (np.abs(facts.actions) > 1).any()  # recorded as sampled, before clipping
+    assert trajectory.objectives[:, 0] == pytest.approx(objective(trajectory.obs[:, 0, :1], trajectory.obs[:, 0, 1:]))
+    assert trajectory.objectives[:, 2] == pytest.approx(
+        objective(trajectory.final_obs[:, 1, :1], trajectory.final_obs[:, 1, 1:])
+    )
+    assert trajectory.rewards == pytest.approx(trajectory.objectives[:, :-1] - trajectory.objectives[:, 1:])
+    assert np.array_equal(trajectory.obs[:, 1], trajectory.final_obs[:, 0])
+    assert trajectory.truncations.tolist() == [[False, True]] * 4
+    assert np.array_equal(trajectory.obs[:, 1, 0], np.clip(trajectory.actions[:, 0, 0], -1, 1))
+    assert (np.abs(trajectory.actions) > 1).any()  # recorded as sampled, before clipping
 
 
 def test_evaluation_asks_the_law_once_and_pays_once():
-    facts = collector(job()).run(Task(Kind.EVALUATE, 4, 0, 5))
-    assert facts.obs[:, 0].tolist() == [[0.0, c] for c in np.linspace(-1, 1, 5)]
-    assert facts.evaluations.tolist() == [1] * 5
-    assert np.isfinite(facts.objectives[:, 1]).all()
+    trajectory = collector(job()).run(Task(Kind.EVALUATE, 4, 0, 5))
+    assert trajectory.obs[:, 0].tolist() == [[0.0, c] for c in np.linspace(-1, 1, 5)]
+    assert trajectory.evaluations.tolist() == [1] * 5
+    assert np.isfinite(trajectory.objectives[:, 1]).all()
 
 
 def test_evaluation_repeats_the_same_episodes_at_every_step():
@@ -133,30 +135,32 @@ def test_steps_differ():
 
 
 def test_bounded_actions_are_scaled_to_their_space():
-    facts = collector(job("tests.problems:Wide", "env", episodes=4, time_steps=3)).run(Task(Kind.COLLECT, 0, 0, 4))
-    unit = np.clip(facts.actions, -1, 1)
-    assert facts.rewards == pytest.approx(2 * unit[..., 0] + 5 * (unit[..., 1] + 1))
+    trajectory = collector(job("tests.problems:WideEnv", "env", episodes=4, time_steps=3)).run(
+        Task(Kind.COLLECT, 0, 0, 4)
+    )
+    unit = np.clip(trajectory.actions, -1, 1)
+    assert trajectory.rewards == pytest.approx(2 * unit[..., 0] + 5 * (unit[..., 1] + 1))
 
 
 def test_a_sampler_needs_starts_that_can_be_set():
-    with pytest.raises(UsageError, match="Countdown cannot be set; use --sampler env, its own"):
-        Collector(job("tests.problems:Countdown", "lhs"))
+    with pytest.raises(UsageError, match="CountdownEnv cannot be set; use --sampler env, its own"):
+        Collector(job("tests.problems:CountdownEnv", "lhs"))
 
 
 def test_a_sampler_that_returns_the_wrong_rows_is_named():
-    acting = collector(job(sampler="tests.problems:WrongShape"))
-    with pytest.raises(ValueError, match=r"WrongShape.sample returned \(12, 2\) for rows 3 to 5"):
+    acting = collector(job(sampler="tests.problems:UnslicedSampler"))
+    with pytest.raises(ValueError, match=r"UnslicedSampler.sample returned \(12, 2\) for rows 3 to 5"):
         acting.run(Task(Kind.COLLECT, 0, 3, 6))
 
 
 def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
-    from tests.problems import Corners, Quadratic
+    from tests.problems import CornerSampler, Quadratic
 
     made, asked = [], []
     monkeypatch.setattr(Quadratic, "__init__", lambda self: made.append(self), raising=False)
-    sample = Corners.sample
-    monkeypatch.setattr(Corners, "sample", lambda self, *a: (asked.append(a), sample(self, *a))[1])
-    acting = collector(job("tests.problems:Quadratic", "tests.problems:Corners", eval_starts=np.zeros((4, 3))))
+    sample = CornerSampler.sample
+    monkeypatch.setattr(CornerSampler, "sample", lambda self, *a: (asked.append(a), sample(self, *a))[1])
+    acting = collector(job("tests.problems:Quadratic", "tests.problems:CornerSampler", eval_starts=np.zeros((4, 3))))
     made.clear()  # one was made for the test's own job, one for the collector
     for step in range(5):
         acting.run(Task(Kind.COLLECT, step, 0, 3 + step % 2))

@@ -15,7 +15,7 @@ SPECS = [
     "uncertainty",
     "heterogeneous",
     "random:2,lhs:1",
-    "tests.problems:Corners",
+    "tests.problems:CornerSampler",
     "lhs,uncertainty:3",
 ]
 

@@ -1,4 +1,4 @@
-"""Merging facts in which every value encodes its slot and time step."""
+"""Merging trajectory in which every value encodes its slot and time step."""
 
 import dataclasses
 import itertools
@@ -11,7 +11,7 @@ from actors.trajectory import Layout, MergeError, Merger, Trajectory, merge
 LAYOUT = Layout(time_steps=3, obs_dim=2, action_dim=1, objectives=True)
 
 
-def facts(start, stop, version=5, layout=LAYOUT, driver=0):
+def trajectory(start, stop, version=5, layout=LAYOUT, driver=0):
     """Every number is 1000 * slot + 10 * time step + position."""
     part = Trajectory.empty(layout, stop - start)
     for row, slot in enumerate(range(start, stop)):
@@ -30,20 +30,20 @@ def facts(start, stop, version=5, layout=LAYOUT, driver=0):
 
 
 def check_identity(merged, slots):
-    whole = facts(0, slots)
+    whole = trajectory(0, slots)
     for name in LAYOUT.fields:
         if name != "drivers":
             assert np.array_equal(getattr(merged, name), getattr(whole, name)), name
 
 
 def test_every_order_gives_slot_order():
-    parts = [facts(0, 2), facts(2, 3), facts(3, 6), facts(6, 7)]
+    parts = [trajectory(0, 2), trajectory(2, 3), trajectory(3, 6), trajectory(6, 7)]
     for order in itertools.permutations(parts):
         check_identity(merge(order, LAYOUT, 7, 5), 7)
 
 
 def test_rows_out_of_order_within_a_part():
-    part = facts(0, 4)
+    part = trajectory(0, 4)
     shuffled = dataclasses.replace(part, **{name: getattr(part, name)[[2, 0, 3, 1]] for name in LAYOUT.fields})
     check_identity(merge([shuffled], LAYOUT, 4, 5), 4)
 
@@ -51,7 +51,7 @@ def test_rows_out_of_order_within_a_part():
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 16, 30])
 def test_any_split_gives_the_same(parts):
     ends = [30 * i // parts for i in range(parts + 1)]
-    split = [facts(a, b, driver=i) for i, (a, b) in enumerate(itertools.pairwise(ends))]
+    split = [trajectory(a, b, driver=i) for i, (a, b) in enumerate(itertools.pairwise(ends))]
     merged = merge(split[::-1], LAYOUT, 30, 5)
     check_identity(merged, 30)
     assert merged.drivers[0] == 0
@@ -61,23 +61,26 @@ def test_any_split_gives_the_same(parts):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ([facts(0, 3), facts(2, 5)], "slot 2: its facts came twice"),
-        ([facts(0, 5), facts(0, 5)], "slot 0: its facts came twice"),
-        ([facts(0, 2), facts(3, 5)], "slot 2: its facts are missing"),
-        ([], "slot 0: its facts are missing"),
-        ([facts(0, 3), facts(3, 5, version=4)], "slot 3: collected by policy version 4, not by version 5"),
-        ([facts(0, 3), facts(3, 7)], "slot 5: out of range"),
+        ([trajectory(0, 3), trajectory(2, 5)], "slot 2: its trajectory came twice"),
+        ([trajectory(0, 5), trajectory(0, 5)], "slot 0: its trajectory came twice"),
+        ([trajectory(0, 2), trajectory(3, 5)], "slot 2: its trajectory are missing"),
+        ([], "slot 0: its trajectory are missing"),
+        ([trajectory(0, 3), trajectory(3, 5, version=4)], "slot 3: collected by policy version 4, not by version 5"),
+        ([trajectory(0, 3), trajectory(3, 7)], "slot 5: out of range"),
         (
-            [facts(0, 3), facts(3, 5, layout=dataclasses.replace(LAYOUT, obs_dim=3))],
+            [trajectory(0, 3), trajectory(3, 5, layout=dataclasses.replace(LAYOUT, obs_dim=3))],
             r"slot 3: obs is float64 \(2, 3, 3\)",
         ),
-        ([facts(0, 3), facts(3, 5, layout=dataclasses.replace(LAYOUT, time_steps=4))], "slot 3: obs"),
-        ([facts(0, 3), facts(3, 5, layout=dataclasses.replace(LAYOUT, objectives=False))], "slot 3: objectives"),
+        ([trajectory(0, 3), trajectory(3, 5, layout=dataclasses.replace(LAYOUT, time_steps=4))], "slot 3: obs"),
         (
-            [facts(0, 3), dataclasses.replace(facts(3, 5), rewards=np.zeros((2, 3), np.float32))],
+            [trajectory(0, 3), trajectory(3, 5, layout=dataclasses.replace(LAYOUT, objectives=False))],
+            "slot 3: objectives",
+        ),
+        (
+            [trajectory(0, 3), dataclasses.replace(trajectory(3, 5), rewards=np.zeros((2, 3), np.float32))],
             "slot 3: rewards is float32",
         ),
-        ([facts(0, 3), dataclasses.replace(facts(3, 5), logprobs=np.zeros((1, 3)))], "slot 3: logprobs"),
+        ([trajectory(0, 3), dataclasses.replace(trajectory(3, 5), logprobs=np.zeros((1, 3)))], "slot 3: logprobs"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_slot(parts, message):
@@ -86,7 +89,7 @@ def test_what_does_not_fit_is_refused_by_slot(parts, message):
 
 
 def test_a_record_lives_in_one_buffer():
-    part = facts(2, 5)
+    part = trajectory(2, 5)
     copy = Trajectory.over(LAYOUT, 3, bytes(part.buffer))
     for name in LAYOUT.fields:
         assert np.array_equal(getattr(copy, name), getattr(part, name))
@@ -101,11 +104,11 @@ def test_a_merger_uses_its_record_again_and_knows_what_is_missing():
         merger.begin(version)
         for start, stop in ((4, 7), (0, 1), (1, 4)):
             assert not merger.complete
-            merger.add(facts(start, stop, version))
+            merger.add(trajectory(start, stop, version))
         assert merger.complete
         first = merger.result()
         assert first.versions.tolist() == [version] * 7
     assert merger.result() is first
     merger.begin(7)
-    with pytest.raises(MergeError, match="slot 0: its facts are missing"):
+    with pytest.raises(MergeError, match="slot 0: its trajectory are missing"):
         merger.result()

@@ -19,7 +19,7 @@ from env.objectives import Sphere
         (Problem("tuninglaw/Sphere-v0", time_steps=5), "tuning", 5),
         (Problem("tests.problems:Quadratic"), "tuning", 2),
         (Problem("CartPole-v1"), "control", 500),
-        (Problem("tests.problems:Countdown", time_steps=9), "control", 9),
+        (Problem("tests.problems:CountdownEnv", time_steps=9), "control", 9),
     ],
 )
 def test_families_and_slot_lengths(problem, family, length):
@@ -38,33 +38,36 @@ def test_families_and_slot_lengths(problem, family, length):
         (Problem("rosenbrock", knobs=2), "--knobs 2"),
         (Problem("tests.problems:Quadratic", dims=3), "--dims 3: only the built-in objectives"),
         (Problem("CartPole-v1", knobs=1), "--knobs 1: only the built-in objectives"),
-        (Problem("tests.problems:Countdown"), "--time-steps is needed"),
-        (Problem("tests.problems:Boxed", time_steps=3), "only Box, Discrete and MultiDiscrete are"),
+        (Problem("tests.problems:CountdownEnv"), "--time-steps is needed"),
+        (Problem("tests.problems:MultiBinaryEnv", time_steps=3), "only Box, Discrete and MultiDiscrete are"),
         (Problem("Blackjack-v1"), "observations"),
         (Problem("LunarLander-v3"), "--env LunarLander-v3: cannot be made"),
-        (Problem("tests.problems:Hopeful"), "lacks __call__"),
+        (Problem("tests.problems:AbstractObjective"), "lacks __call__"),
         (Problem(":Thing"), "must be package.module:Class"),
         (Problem(".x:Thing"), "must be package.module:Class"),
         (
-            Problem("TempControl-v1", env_kwargs=("levl=high",)),
+            Problem("TempControl-v1", env_kwargs={"levl": "high"}),
             "--env TempControl-v1 takes no keyword 'levl'",
         ),
-        (Problem("TempControl-v1", env_kwargs=("level=hard",)), "level 'hard' is none of low, medium, high"),
+        (Problem("TempControl-v1", env_kwargs={"level": "hard"}), "level 'hard' is none of low, medium, high"),
         (
-            Problem("TempControl-v1", env_kwargs=("history=off",)),
+            Problem("TempControl-v1", env_kwargs={"history": "off"}),
             "history=off: history 'off': must be true",
         ),
         (
-            Problem("CartPole-v1", env_kwargs=("a=1", "b=2", "a=3")),
+            Problem("CartPole-v1", env_kwargs={"a": 1, "b": 2, "a": 3}),
             "a=1 b=2 a=3: a is given more than once",
         ),
         (Problem("gymnasium:CartPol-v1"), "--env gymnasium:CartPol-v1: unknown .did you mean 'CartPole-v1'"),
         (Problem("no.such:Thing-v0"), "no module named 'no.such'"),
-        (Problem("CartPole-v1", env_kwargs=("oops",)), "--env-kwargs oops: must be name=value"),
-        (Problem("TempControl-v1", env_kwargs=("disturbance=abc",)), "--env-kwargs disturbance=abc: could not convert"),
-        (Problem("TempControl-v1", env_kwargs=("level=[1]",)), "--env-kwargs level=\\[1\\]: "),
-        (Problem("CartPole-v1", env_kwargs=("id=x",)), "--env-kwargs id=x: "),
-        (Problem("sphere", dims=2, env_kwargs=("dims=4",)), "--env-kwargs dims=4: "),
+        (Problem("CartPole-v1", env_kwargs={oops}), "--env-kwargs oops: must be name=value"),
+        (
+            Problem("TempControl-v1", env_kwargs={"disturbance": "abc"}),
+            "--env-kwargs disturbance=abc: could not convert",
+        ),
+        (Problem("TempControl-v1", env_kwargs={"level": "[1]"}), "--env-kwargs level=\\[1\\]: "),
+        (Problem("CartPole-v1", env_kwargs={"id": "x"}), "--env-kwargs id=x: "),
+        (Problem("sphere", dims=2, env_kwargs={"dims": 4}), "--env-kwargs dims=4: "),
     ],
 )
 def test_a_users_mistake_is_one_line_that_names_the_flag(problem, message):
@@ -76,7 +79,7 @@ def test_a_users_mistake_is_one_line_that_names_the_flag(problem, message):
 
 def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_resets_by_itself():
     assert isinstance(Problem("sphere").make_batch(3, Sphere()), TuningVectorEnv)
-    batch = Problem("tests.problems:Countdown", time_steps=9).make_batch(2, None)
+    batch = Problem("tests.problems:CountdownEnv", time_steps=9).make_batch(2, None)
     batch.reset(seed=[1, 2])
     for _ in range(3):
         obs, _, terminations, _, _ = batch.step(np.array([5, 6]))
@@ -84,16 +87,18 @@ def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_reset
 
 
 def test_keywords_reach_the_environment_single_or_batched():
-    native = Problem("TempControl-v1", env_kwargs=("level=high", "load_rounds=0", "history=False")).make_batch(2, None)
+    native = Problem("TempControl-v1", env_kwargs={"level": "high", "load_rounds": 0, "history": "False"}).make_batch(
+        2, None
+    )
     assert native.single_observation_space.shape == (2,)
     assert len(native.windows) == 3
-    stacked = Problem("CartPole-v1", env_kwargs=("sutton_barto_reward=true",)).make_batch(2, None)
+    stacked = Problem("CartPole-v1", env_kwargs={"sutton_barto_reward": True}).make_batch(2, None)
     stacked.reset(seed=[0, 1])
     assert stacked.step(np.array([0, 1]))[1].tolist() == [0, 0]  # without it, 1 a step
 
 
 def test_a_keyword_for_gymnasiums_wrappers_leaves_the_native_batch_aside():
-    problem = Problem("TempControl-v1", env_kwargs=("max_episode_steps=7", "load_rounds=0"))
+    problem = Problem("TempControl-v1", env_kwargs={"max_episode_steps": 7, "load_rounds": 0})
     assert problem.episode_limit() == 7
     batch = problem.make_batch(2, None)
     batch.reset(seed=[0, 1])
@@ -108,7 +113,7 @@ def test_discrete_observations_become_one_hot():
 
 
 def test_an_id_registered_by_the_users_program_travels_to_processes_that_do_not_run_it():
-    gymnasium.register("Late-v0", "tests.problems:Countdown", max_episode_steps=4)
+    gymnasium.register("Late-v0", "tests.problems:CountdownEnv", max_episode_steps=4)
     sent = pickle.dumps(Problem("Late-v0"))
     del gymnasium.registry["Late-v0"]
     assert pickle.loads(sent) == Problem("Late-v0")
@@ -176,7 +181,7 @@ def test_a_batch_that_does_not_suit_a_rollout_is_left_aside(native, used):
     gymnasium.register("Batched-v0", **entries, kwargs={"level": "high"}, max_episode_steps=3)
     try:
         for level, size in (((), 12), (("level=low",), 2)):  # a user's keyword goes before a registered one
-            batch = Problem("Batched-v0", env_kwargs=(*level, "load_rounds=0")).make_batch(2, None)
+            batch = Problem("Batched-v0", env_kwargs={"load_rounds": 0}).make_batch(2, None)
             assert isinstance(batch, native) == used
             assert batch.reset(seed=[1, 2])[0].shape == (2, size)
             cut = [batch.step(np.zeros((2, 1)))[3].tolist() for _ in range(3)]

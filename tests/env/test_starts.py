@@ -62,11 +62,11 @@ def test_uncertainty_needs_starts_that_are_observations():
 def test_start_samplers_work_where_starts_can_be_set(env):
     job = Job(Problem(env, time_steps=5), "lhs", 8, 0, 10, 5, eval_episodes=2, eval_time_steps=5)
     made = collector(job)
-    facts = made.run(Task(Kind.COLLECT, 0, 0, 10))
+    trajectory = made.run(Task(Kind.COLLECT, 0, 0, 10))
     low, high = made.sampler.l_bounds, made.sampler.u_bounds
-    first = facts.obs[:, 0, 0] if env.startswith("Mountain") else 100 - facts.obs[:, 0, 0]
+    first = trajectory.obs[:, 0, 0] if env.startswith("Mountain") else 100 - trajectory.obs[:, 0, 0]
     strata = np.floor((first - low[0]) / (high[0] - low[0]) * 10).astype(int)
     assert sorted(strata) == list(range(10))  # one design over the whole step
     part = Collector(job)
     part.update(made.policy.snapshot)
-    assert part.run(Task(Kind.COLLECT, 0, 3, 6)).obs.tobytes() == facts.obs[3:6].tobytes()
+    assert part.run(Task(Kind.COLLECT, 0, 3, 6)).obs.tobytes() == trajectory.obs[3:6].tobytes()

@@ -12,7 +12,7 @@ from ppo.evaluate import evaluate, main
 from ppo.evaluation.held_out import RandomActions, held_out_returns
 from ppo.evaluation.regret import constant_regret, measure, regret_conditions
 from ppo.train import train
-from tests.problems import BlackBox, Quadratic
+from tests.problems import UnknownOptimum, Quadratic
 
 
 class KnownLaw(Law):
@@ -53,7 +53,7 @@ def test_the_best_constant_knobs_are_the_mean_of_the_best_ones_on_a_quadratic():
 def test_several_conditions_are_a_sobol_set_and_the_unknown_optimum_is_said():
     assert regret_conditions(5).shape == (256, 5)
     assert np.abs(regret_conditions(5)).max() <= 1
-    assert measure(BlackBox(), KnownLaw(BlackBox(), [0, 0])) is None
+    assert measure(UnknownOptimum(), KnownLaw(UnknownOptimum(), [0, 0])) is None
 
 
 def test_evaluates_a_run_and_writes_what_it_found(tmp_path, capsys):
@@ -70,7 +70,7 @@ def test_evaluates_a_run_and_writes_what_it_found(tmp_path, capsys):
 
 
 def test_what_has_no_known_optimum_says_so(tmp_path):
-    config = Config(env="tests.problems:BlackBox", training_steps=1, episodes=4, eval_every=0)
+    config = Config(env="tests.problems:UnknownOptimum", training_steps=1, episodes=4, eval_every=0)
     train(config, tmp_path / "run", quiet=True, pictures=False)
     with pytest.raises(UsageError, match="not known"):
         evaluate(tmp_path / "run")
@@ -88,7 +88,7 @@ def test_outside_tuning_the_returns_of_held_out_episodes_are_measured(tmp_path, 
 
 
 def test_a_returns_first_episode_is_all_that_counts():
-    problem = Problem("tests.problems:Countdown", time_steps=20)
+    problem = Problem("tests.problems:CountdownEnv", time_steps=20)
     returns = held_out_returns(problem, RandomActions(problem), 50)
     assert set(returns) == {3, 4, 5, 6}  # a reward of 1 a step, and 3 to 6 steps
     assert returns.tolist() == held_out_returns(problem, RandomActions(problem), 50).tolist()

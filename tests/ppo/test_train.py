@@ -49,18 +49,18 @@ def test_the_law_on_rosenbrock_has_a_tenth_of_the_best_constants_regret(tmp_path
 def test_the_scale_and_the_place_of_f_do_not_matter(time_steps, tmp_path):
     config = Config(training_steps=300, eval_every=0, time_steps=time_steps, seed=5)
     digests, regrets, c = {}, {}, np.linspace(-1, 1, 101)[:, None]
-    for name in ("Quadratic", "Doubled", "Displaced"):
+    for name in ("Quadratic", "ScaledQuadratic", "OffsetQuadratic"):
         env = dataclasses.replace(config, env=f"tests.problems:{name}")
         digests[name] = train(env, tmp_path / name, quiet=True, pictures=False)["policy_sha256"]
         regrets[name] = regret(Quadratic(), Law.load(tmp_path / name / "law.npz"), c)
-    assert digests["Doubled"] == digests["Quadratic"]
+    assert digests["ScaledQuadratic"] == digests["Quadratic"]
     assert regrets["Quadratic"] < 1e-3
-    assert regrets["Displaced"] < 1e-3
+    assert regrets["OffsetQuadratic"] < 1e-3
 
 
 def test_learns_several_choices_at_once(tmp_path):
     config = Config(
-        env="tests.problems:Lock", time_steps=8, episodes=16, training_steps=40, eval_every=40, drivers=0,
+        env="tests.problems:TwoDialsEnv", time_steps=8, episodes=16, training_steps=40, eval_every=40, drivers=0,
         learning_rate=3e-3,
     )  # fmt: skip
     assert train(config, tmp_path, quiet=True, pictures=False)["eval"]["final"] == 16.0  # two dials, eight steps
@@ -110,7 +110,7 @@ def test_statistics_over_the_first_and_last_1000_steps(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"eval_every": 0}, {"env": "tests.problems:BlackBox"}, {"dims": 4, "knobs": 2}]
+    "changes", [{}, {"eval_every": 0}, {"env": "tests.problems:UnknownOptimum"}, {"dims": 4, "knobs": 2}]
 )
 def test_a_run_directory(changes, tmp_path, capsys):
     config = dataclasses.replace(SMALL, **changes)
@@ -188,7 +188,7 @@ def test_without_matplotlib_the_run_goes_through_and_says_so(tmp_path, monkeypat
 
 def test_an_objective_that_returns_nan_stops_the_run_and_names_the_slot(tmp_path):
     with pytest.raises(FloatingPointError, match=r"slot \d+ of step 0: the environment's objectives are not finite"):
-        train(Config(env="tests.problems:NotANumber", training_steps=3), tmp_path, quiet=True)
+        train(Config(env="tests.problems:ReturnsNaN", training_steps=3), tmp_path, quiet=True)
 
 
 def tree(process):

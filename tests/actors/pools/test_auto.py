@@ -35,10 +35,10 @@ def test_measures_chooses_says_so_and_changes_nothing(cost_ms, many):
     pools = AutoPool(job(cost_ms), 30), AutoPool(job(0.0), 30)
     with pools[0] as pool, pools[1] as reference:
         for step in range(7):
-            facts = []
+            trajectory = []
             for p in (pool, reference):
                 p.submit(step, snapshot(step), Kind.COLLECT)
-                facts.append(p.result().facts)
-            assert same(*facts)
+                trajectory.append(p.result().trajectory)
+            assert same(*trajectory)
         assert (pool.drivers > 1) == many
         assert ("no drivers" in pool.choice) == (not many)

@@ -31,13 +31,14 @@ def run(pool, step, kind=Kind.COLLECT, snap=None):
     snap = snap or snapshot(step)
     pool.submit(step, snap, kind)
     done = pool.result()
-    return copy_of(done.facts), done
+    return copy_of(done.trajectory), done
 
 
-def copy_of(facts):
+def copy_of(trajectory):
     """The next round of the same kind overwrites them."""
     return dataclasses.replace(
-        facts, **{field.name: getattr(facts, field.name).copy() for field in dataclasses.fields(facts)[:-1]}
+        trajectory,
+        **{field.name: getattr(trajectory, field.name).copy() for field in dataclasses.fields(trajectory)[:-1]},
     )
 
 
@@ -59,14 +60,14 @@ def expected():
 def test_every_backend_returns_the_same_facts(backend, drivers, expected):
     with make_pool(job(), drivers, backend, 30) as pool:
         for step in range(4):
-            facts, done = run(pool, step)
-            assert same(facts, expected[step])
+            trajectory, done = run(pool, step)
+            assert same(trajectory, expected[step])
             assert len(done.shares) <= min(drivers, 10)
             assert sum(done.shares) == 10
             assert done.broadcast >= 0
             assert done.collect >= 0
-        facts, _ = run(pool, 4, Kind.EVALUATE)
-        assert same(facts, expected[4])
+        trajectory, _ = run(pool, 4, Kind.EVALUATE)
+        assert same(trajectory, expected[4])
         assert pool.restarts == 0
 
 
@@ -74,7 +75,7 @@ def test_every_backend_returns_the_same_facts(backend, drivers, expected):
 @pytest.mark.parametrize("backend", ["process", "thread"])
 def test_an_exception_reaches_the_user_with_the_drivers_traceback_as_its_cause(backend, drivers):
     told = pytest.raises(DriverError, match="ValueError: the probe lost contact")
-    with make_pool(job("tests.problems:Failing"), drivers, backend, 30) as pool, told as caught:
+    with make_pool(job("tests.problems:RaisesForSomeConditions"), drivers, backend, 30) as pool, told as caught:
         for step in range(3):
             run(pool, step)
     trace = "".join(traceback.format_exception(caught.value.__cause__))
@@ -84,7 +85,7 @@ def test_an_exception_reaches_the_user_with_the_drivers_traceback_as_its_cause(b
 
 def test_a_broken_connection_of_the_users_own_is_not_taken_for_the_pipe():
     told = pytest.raises(DriverError, match="ConnectionResetError: the instrument hung up")
-    with make_pool(job("tests.problems:Unplugged"), 2, "process", 30) as pool, told:
+    with make_pool(job("tests.problems:RaisesConnectionError"), 2, "process", 30) as pool, told:
         run(pool, 0)
 
 
@@ -111,14 +112,14 @@ def test_all_drivers_killed_while_they_work(expected):
         pool.submit(0, snapshot(0), Kind.COLLECT)
         for driver in pool._drivers:
             os.kill(driver.process.pid, signal.SIGKILL)
-        facts = pool.result().facts
-        assert same(facts, expected[0])
+        trajectory = pool.result().trajectory
+        assert same(trajectory, expected[0])
         assert pool.restarts == 3
 
 
 def test_a_driver_that_kills_itself_mid_task(tmp_path, monkeypatch, expected):
     monkeypatch.setenv("TUNINGLAW_TEST_FLAG", str(tmp_path / "died"))
-    with with_environment(job("tests.problems:KillsOnce"), 2) as pool:
+    with with_environment(job("tests.problems:KillsDriverOnce"), 2) as pool:
         assert same(run(pool, 0)[0], expected[0])
         assert pool.restarts == 1
 
@@ -136,36 +137,36 @@ def test_a_stopped_driver_is_replaced_even_when_the_snapshot_fills_the_pipe():
     with make_pool(job(), 2, "process", 1.5) as pool:
         first = run(pool, 0, snap=large[0])[0]
         os.kill(pool._drivers[0].process.pid, signal.SIGSTOP)
-        facts = run(pool, 1, snap=large[1])[0]
+        trajectory = run(pool, 1, snap=large[1])[0]
         assert pool.restarts >= 1
-    assert not same(first, facts)
+    assert not same(first, trajectory)
     with make_pool(job(), 0, "process", 0) as pool:
-        assert same(run(pool, 1, snap=large[1])[0], facts)
+        assert same(run(pool, 1, snap=large[1])[0], trajectory)
 
 
 def test_a_task_that_kills_every_driver_is_given_up():
     told = pytest.raises(DriverError, match=r"driver . died in slot . of step 0, and 4 before it did")
-    with make_pool(job("tests.problems:Poison"), 2, "process", 30) as pool, told:
+    with make_pool(job("tests.problems:KillsEveryDriver"), 2, "process", 30) as pool, told:
         run(pool, 0)
 
 
 def test_a_mistake_in_the_job_shows_before_any_process_starts():
     before = len(psutil.Process().children(recursive=True))
     with pytest.raises(UsageError, match="cannot be set"):
-        make_pool(Job(Problem("tests.problems:Countdown", time_steps=10), "lhs", 8, 0, 4, 10), 2, "process", 30)
+        make_pool(Job(Problem("tests.problems:CountdownEnv", time_steps=10), "lhs", 8, 0, 4, 10), 2, "process", 30)
     assert len(psutil.Process().children(recursive=True)) == before
 
 
 @pytest.mark.timeout(60)
 def test_no_deadlock_when_snapshot_and_facts_exceed_a_pipes_buffer():
-    wide = Job(Problem("tests.problems:Wide", time_steps=40), "env", 8, 0, 8, 40, None, 2, 1)
+    wide = Job(Problem("tests.problems:WideEnv", time_steps=40), "env", 8, 0, 8, 40, None, 2, 1)
     large = snapshot(0, obs_dim=2000, hidden=(300,))
     with make_pool(wide, 3, "process", 30) as pool:
-        facts, done = run(pool, 0, snap=large)
+        trajectory, done = run(pool, 0, snap=large)
         assert len(large.to_bytes()) > 4_000_000
         assert min(done.shares) * pool.layout(Kind.COLLECT).slot_bytes > 1_000_000
         again, _ = run(pool, 0, snap=large)
-    assert same(facts, again)
+    assert same(trajectory, again)
 
 
 def test_drivers_end_with_their_pool_and_with_the_pipe():
@@ -227,7 +228,7 @@ def test_quick_slots_are_dealt_to_few_drivers_and_slow_uneven_ones_one_at_a_time
         assert len(dealt) < 6
     with make_pool(job(episodes=12, evaluation_cost_ms=5), 3, "process", 30) as pool:
         assert [shares_dealt(pool, step) for step in range(3)] == [[4] * 3] * 3  # slow, but evenly so
-    with make_pool(job("tests.problems:Uneven", episodes=12), 3, "process", 30) as pool:
+    with make_pool(job("tests.problems:UnevenCost", episodes=12), 3, "process", 30) as pool:
         assert shares_dealt(pool, 0) == [4] * 3
         assert shares_dealt(pool, 1) == [1] * 12
 

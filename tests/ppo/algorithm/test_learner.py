@@ -48,9 +48,9 @@ def test_a_snapshot_without_the_normaliser_breaks_the_ratio():
 def test_data_is_normalised_with_the_version_that_acted_and_statistics_advance_afterwards():
     learner, collector = learner_and_collector()
     assert learner.snapshot().obs_var.tolist() == [1, 1]
-    facts = collect(learner, collector)
-    learner.learn(facts)
-    rows = facts.obs.reshape(-1, 2)
+    trajectory = collect(learner, collector)
+    learner.learn(trajectory)
+    rows = trajectory.obs.reshape(-1, 2)
     assert learner.snapshot().obs_mean == pytest.approx(rows.mean(axis=0))
     assert learner.snapshot().obs_var == pytest.approx(rows.var(axis=0))
     assert learner.snapshot().version == 1
@@ -58,17 +58,17 @@ def test_data_is_normalised_with_the_version_that_acted_and_statistics_advance_a
 
 def test_rewards_of_a_tuning_problem():
     learner, collector = learner_and_collector(reward="improvement")  # which needs f of the starts
-    facts = collect(learner, collector)
-    f = facts.objectives.copy()
+    trajectory = collect(learner, collector)
+    f = trajectory.objectives.copy()
     config = learner.config
 
     def rewards(reward, transform):
-        return raw_rewards(facts, dataclasses.replace(config, reward=reward, transform=transform))
+        return raw_rewards(trajectory, dataclasses.replace(config, reward=reward, transform=transform))
 
-    assert rewards("improvement", "none") == pytest.approx(facts.rewards)
+    assert rewards("improvement", "none") == pytest.approx(trajectory.rewards)
     assert rewards("objective", "none") == pytest.approx(-f[:, 1:])
     assert rewards("improvement", "symlog") == pytest.approx(np.log1p(f[:, :-1]) - np.log1p(f[:, 1:]))
-    facts.objectives[:] = -f
+    trajectory.objectives[:] = -f
     assert rewards("objective", "symlog") == pytest.approx(np.log1p(f[:, 1:]))
 
 
@@ -96,19 +96,19 @@ def test_schedules():
 
 def test_values_after_an_end_are_those_of_the_final_observation():
     learner, collector = learner_and_collector(
-        env="tests.problems:Countdown", time_steps=8, episodes=5, gamma=1.0, gae_lambda=1.0, norm_reward=False,
+        env="tests.problems:CountdownEnv", time_steps=8, episodes=5, gamma=1.0, gae_lambda=1.0, norm_reward=False,
         norm_obs=False,
     )  # fmt: skip
-    facts = collect(learner, collector)
-    returns = learner._batch(facts).returns.reshape(5, 8)
+    trajectory = collect(learner, collector)
+    returns = learner._batch(trajectory).returns.reshape(5, 8)
     value = learner.agent.values
     for slot in range(5):
         for t in range(8):
-            left = int(facts.obs[slot, t, 0])
+            left = int(trajectory.obs[slot, t, 0])
             if t + left <= 8:  # ends by itself within the slot, as terminated: one reward for each step left
                 assert returns[slot, t] == pytest.approx(left)
             else:  # cut by the slot's end: bootstrapped
-                last = value(facts.final_obs[slot, 7:8])[0]
+                last = value(trajectory.final_obs[slot, 7:8])[0]
                 assert returns[slot, t] == pytest.approx(8 - t + last)
 
 
@@ -128,19 +128,19 @@ def test_state_round_trip_continues_in_the_same_bits():
 @pytest.mark.parametrize("name", ["objectives", "rewards"])
 def test_values_that_are_not_finite_name_the_slot(name):
     learner, collector = learner_and_collector(reward="improvement")
-    facts = collect(learner, collector)
-    check_finite(facts, True)
-    getattr(facts, name)[7, 1] = np.nan
+    trajectory = collect(learner, collector)
+    check_finite(trajectory, True)
+    getattr(trajectory, name)[7, 1] = np.nan
     with pytest.raises(FloatingPointError, match=f"slot 7 of step 0: the environment's {name}"):
-        check_finite(facts, True)
+        check_finite(trajectory, True)
 
 
 def test_a_start_that_is_not_finite_names_the_slot():
     learner, collector = learner_and_collector(reward="improvement")
-    facts = collect(learner, collector)
-    facts.obs[3, 0, 1] = np.inf
+    trajectory = collect(learner, collector)
+    trajectory.obs[3, 0, 1] = np.inf
     with pytest.raises(FloatingPointError, match="slot 3 of step 0: the environment's obs are not finite"):
-        check_finite(facts, True)
+        check_finite(trajectory, True)
 
 
 def test_the_law_does_not_change_between_learner_and_driver():

@@ -39,7 +39,7 @@ MISTAKES = [
     (["--env", "rosenbrok"], "did you mean 'rosenbrock'"),
     (["--env", "nowhere:Thing"], "no module named 'nowhere'"),
     (["--sampler", "hetrogeneous"], "did you mean 'heterogeneous'"),
-    (["--env", "tests.problems:Countdown", "--time-steps", "9", "--sampler", "lhs"], "use --sampler env"),
+    (["--env", "tests.problems:CountdownEnv", "--time-steps", "9", "--sampler", "lhs"], "use --sampler env"),
     (["--episodes", "0"], "--episodes 0: must be at least 1"),
     (["--episodes", "-3"], "--episodes -3: must be at least 1"),
     (["--time-steps", "0"], "--time-steps 0"),
@@ -208,7 +208,16 @@ def test_an_objective_must_be_importable_by_the_drivers():
 
 
 def test_a_failing_objective_exits_with_1_and_its_own_traceback(tmp_path):
-    command = [sys.executable, "-m", "ppo.train", "--env", "tests.problems:Failing", "--drivers", "2", *SMALL]
+    command = [
+        sys.executable,
+        "-m",
+        "ppo.train",
+        "--env",
+        "tests.problems:RaisesForSomeConditions",
+        "--drivers",
+        "2",
+        *SMALL,
+    ]
     done = subprocess.run([*command, "--run-dir", str(tmp_path / "run")], capture_output=True, text=True)
     assert done.returncode == 1
     assert 'raise ValueError("the probe lost contact")' in done.stderr

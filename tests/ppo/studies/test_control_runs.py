@@ -13,7 +13,7 @@ from ppo.studies.tempcontrol_race import RaceRun
 from ppo.studies.training_runs import run_all
 
 TEMPCONTROL = Config(
-    env="TempControl-v1", env_kwargs=("load_rounds=0",), training_steps=3, episodes=2, time_steps=50, drivers=0
+    env="TempControl-v1", env_kwargs={"load_rounds": 0}, training_steps=3, episodes=2, time_steps=50, drivers=0
 )
 
 
@@ -33,7 +33,7 @@ def test_a_row_has_the_returns_of_the_policy_that_was_trained(tmp_path):
 
 
 def test_a_policy_is_measured_without_the_load():
-    loaded = dataclasses.replace(TEMPCONTROL, env_kwargs=("level=low", "load_rounds=9")).problem()
+    loaded = dataclasses.replace(TEMPCONTROL, env_kwargs={"level": "low", "load_rounds": 9}).problem()
     assert without_load(loaded).env_kwargs == ("level=low", "load_rounds=0")
     other = Config(env="CartPole-v1").problem()
     assert without_load(other) is other

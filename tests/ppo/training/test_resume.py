@@ -31,10 +31,10 @@ def interrupted_at(step, config, path):
 
     original = ppo.algorithm.learner.Learner.learn
 
-    def learn(self, facts):
+    def learn(self, trajectory):
         if self.step == step:
             raise Killed
-        return original(self, facts)
+        return original(self, trajectory)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ppo.algorithm.learner.Learner, "learn", learn)
