@@ -13,23 +13,23 @@ from actors.snapshot import Snapshot
 QUICK_ROUNDS = 5  # so many training steps are measured in this process, of which the first is thrown away
 SLOW_SECONDS = 0.1  # unless one takes so long that a single one tells enough
 MESSAGE_ROUNDS = 6
-ROLLOUT_SECONDS = 8e-4  # of a core, for what a rollout does beside its slots in a process that slept
+ROLLOUT_SECONDS = 8e-4  # of a core, for what a rollout does beside its slots in a process that has slept
 MAX_DRIVERS = 64
 WORTH = 0.95  # more drivers must save at least 5 %
 
 
 def cores() -> int:
-    """Processor cores that this process may use."""
+    """Returns the number of processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """What was measured.
+    """Measured costs.
 
     Attributes:
-        slot: seconds that a slot takes.
-        cpu: seconds of a core that it needs of them.
+        slot: seconds of a slot.
+        cpu: seconds of a core in a slot.
         task: seconds that a task costs beside its slots: messages, waking up, rebuilding the policy.
         cores: cores that this process may use.
     """
@@ -40,7 +40,7 @@ class Costs:
     cores: int
 
     def step(self, slots: int, drivers: int) -> float:
-        """Predicted seconds to collect ``slots`` with so many drivers; 0 is in this process."""
+        """Predicts the seconds to collect ``slots`` with so many drivers; 0 is in this process."""
         if drivers == 0:
             return slots * self.slot
         longest = -(-slots // drivers) * self.slot
@@ -48,7 +48,7 @@ class Costs:
         return working + drivers * self.task / min(drivers, self.cores)
 
     def best(self, slots: int) -> int:
-        """The least number of drivers that is within 5 % of the best."""
+        """Returns the least number of drivers that is within 5 % of the best."""
         counts = [0, *range(1, min(slots, MAX_DRIVERS) + 1)]
         least = min(self.step(slots, count) for count in counts)
         return next(count for count in counts if self.step(slots, count) * WORTH <= least)
@@ -61,7 +61,7 @@ class Costs:
 
 
 class AutoPool(Pool):
-    """Begins in this process, measures, and goes on with as many driver processes as pay off, or with none.
+    """Collects in this process, measures, and goes on with as many driver processes as pay off, or with none.
 
     Attributes:
         choice: what was chosen and why; empty until then.

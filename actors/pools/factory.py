@@ -1,4 +1,4 @@
-"""The backends by name."""
+"""Makes a pool from the names of the command line."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from actors.pools.threads import ThreadPool
 
 
 def make_pool(job: Job, drivers: int | Literal["auto"], backend: str, timeout: float) -> Pool:
-    """The pool for ``--drivers`` and ``--backend``; ``timeout`` in seconds, 0 for none."""
+    """Makes the pool for ``--drivers`` and ``--backend``; ``timeout`` is in seconds, 0 for none."""
     if drivers == "auto":
         return AutoPool(job, timeout)
     if drivers == 0 or backend == "thread":

@@ -41,7 +41,7 @@ class Views:
 
 
 def _stacked(part: np.ndarray, k: int, apart: int) -> np.ndarray:
-    """The policy's part and, so many bytes behind it, the value's, ``[k, *part.shape]``; a view."""
+    """Stacks the policy's part and, ``apart`` bytes behind it, the value's, ``[k, *part.shape]``; a view."""
     return np.lib.stride_tricks.as_strided(part, (k, *part.shape), (apart, *part.strides))
 
 

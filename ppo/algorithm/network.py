@@ -11,20 +11,18 @@ from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
-BIAS = 1.0  # of a law's first layer, at the most
+BIAS = 1.0  # largest initial bias of a law's first layer
 
 
 def initial_parameters(
     spec: NetworkSpec, rng: torch.Generator, init_std: float = 1.0, knobs: int | None = None
 ) -> torch.Tensor:
-    """Orthogonal weights, zero biases, ``[spec.size]`` (gains as usual: sqrt(2), and 0.01 for a policy's last layer).
+    """Draws orthogonal weights and zero biases, ``[spec.size]``, with gain sqrt(2), and 0.01 for a policy's last layer.
 
     A Gaussian policy's raw log std starts at ``log(init_std)`` in every state.
 
-    With ``knobs``, how many of the inputs are a tuning problem's knobs, the first layer is for a law instead. Its units
-    do not see the knobs at first, since where the knobs stand says nothing about the best ones; and they get biases,
-    since without them all that the network starts from is odd in the conditions, and the law slow to follow an optimum
-    that bends.
+    With ``knobs``, how many of the inputs are a tuning problem's knobs, the first layer gets zero weights for the knobs
+    and uniform biases in [-1, 1]. ``docs/method.md`` gives the reasons.
     """
     flat = torch.zeros(spec.size, dtype=torch.float64)
     layers = spec.views(flat)

@@ -51,7 +51,7 @@ def draw(
 
 
 def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: Evaluator) -> None:
-    """Score, and what was collected, over training steps, and where the time went."""
+    """Draws the score, and what was collected, over training steps, and where the time went."""
     from matplotlib.figure import Figure  # not pyplot, which would take over a notebook's way of showing figures
 
     steps = [row["training_step"] for row in rows]
@@ -80,7 +80,7 @@ def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: 
 def draw_law(
     path: pathlib.Path, objective: Objective, snapshot: Snapshot, conditions: np.ndarray, best: np.ndarray
 ) -> None:
-    """The objective over (c, x), its true minimiser ``best`` ``[m, 1]`` for ``conditions`` ``[m, 1]``, and the law."""
+    """Draws the objective over (c, x), its true minimiser ``best`` ``[m, 1]`` for ``conditions`` ``[m, 1]``, and the law."""
     from matplotlib.figure import Figure
 
     c = conditions[:, 0]

@@ -75,7 +75,7 @@ class Tracker:
 
 
 def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pictures: list[str]) -> str:
-    """The short table at the end of a run."""
+    """Returns the short table at the end of a run."""
     score = summary["eval"]
     lines = []
     if score["final"] is not None:

@@ -1,0 +1,78 @@
+"""Writes ``docs/reference.md`` from the dataclasses of the command lines: ``python docs/make_reference.py``."""
+
+import ast
+import dataclasses
+import html
+import inspect
+import pathlib
+import textwrap
+from typing import Any
+
+from ppo import bench, evaluate, study, tune
+from ppo.config.command_line import TrainArguments
+from ppo.config.fields import Config, flag
+
+HEAD = """\
+# Flags
+
+This page is generated from the code by `python docs/make_reference.py`; a test keeps it current. `None` stands for a
+default that depends on the problem's family (tuning or control) or on the algorithm, which the text gives in
+parentheses; the resolved values are written to `config.json`.
+
+Exit codes of every command: 0 done; 2 a mistake in what the user gave, told in one line on standard error, with nothing
+left on disk; 130 after Ctrl-C, with a checkpoint written; 1 anything else, with a traceback.
+"""
+COMMANDS: dict[str, type] = {
+    "train": TrainArguments,
+    "evaluate": evaluate.Arguments,
+    "tune": tune.Arguments,
+    "bench": bench.Arguments,
+    "study": study.Arguments,
+}
+
+
+def field_texts(kind: type) -> dict[str, str]:
+    """Returns the text under each field in the source of a class, by field."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(body, ast.ClassDef)
+    texts = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
+            assert isinstance(text.value, ast.Constant)
+            texts[field.target.id] = " ".join(text.value.value.split())
+    return texts
+
+
+def table(kind: type, names: list[str]) -> str:
+    """Returns the flags of some fields as a table."""
+    default: Any = {field.name: field for field in dataclasses.fields(kind)}
+    lines = ["| flag | default | meaning |", "| --- | --- | --- |"]
+    texts = field_texts(kind)
+    for name in names:
+        value = default[name].default
+        required = value is dataclasses.MISSING and default[name].default_factory is dataclasses.MISSING
+        shown = "required" if required else "" if value is dataclasses.MISSING else f"`{value}`"
+        label = name.upper() if required else f"`{flag(name)}`"
+        if isinstance(value, bool):
+            label += f", `{flag(f'no_{name}')}`"
+        lines.append(f"| {label} | {shown} | {html.escape(texts[name], quote=False).replace('|', '&#124;')} |")
+    return "\n".join(lines) + "\n"
+
+
+def reference() -> str:
+    """Returns the text of the page."""
+    shared = [field.name for field in dataclasses.fields(Config)]
+    parts = [HEAD]
+    for command, kind in COMMANDS.items():
+        own = [field.name for field in dataclasses.fields(kind) if field.name not in shared]
+        parts.append(f"## python -m ppo.{command}\n")
+        if issubclass(kind, Config):
+            parts.append("Takes the flags of the configuration, below, and these:\n")
+        parts.append(table(kind, own))
+    parts.append("## The configuration\n\nThe flags of `ppo.train` and `ppo.tune`, and the keys of `config.json`.\n")
+    parts.append(table(Config, shared))
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    pathlib.Path(__file__).with_name("reference.md").write_text(reference(), encoding="utf-8")
