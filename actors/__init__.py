@@ -1,6 +1,7 @@
 """Acting: the snapshot, the policy rebuilt from it, start samplers, rollouts, and the drivers that run them.
 
-Needs no torch. What is imported here needs NumPy alone, so that a deployed law runs where there is nothing else.
+Learning and torch may not live here, and nothing here imports ppo. This module imports only what needs NumPy alone, so
+that a law can be deployed where nothing else is installed.
 """
 
 from actors.law import Law

@@ -1,13 +1,16 @@
-"""From the actions of a policy to those of an environment."""
+"""Maps the actions of a policy to those of an environment."""
 
 import numpy as np
 from gymnasium import spaces
 
 
 class ActionMap:
-    """From a policy's actions to those of an environment: choices, or numbers clipped to [-1, 1] and scaled to bounds.
+    """Maps a policy's actions to those of an environment: choices, or values clipped to [-1, 1] and scaled to bounds.
 
-    Where a space has no bounds, its actions are used as they are; where it is of whole numbers, they are rounded.
+    Values without bounds are not changed. Values of an integer space are rounded.
+
+    Args:
+        space: action space of the environment, Box, Discrete or MultiDiscrete.
     """
 
     def __init__(self, space: spaces.Space):
@@ -20,7 +23,7 @@ class ActionMap:
             self._as_is = not self._whole and bool((low == -1).all() and (high == 1).all())
 
     def __call__(self, actions: np.ndarray) -> np.ndarray:
-        """Actions ``[n, action_dim]`` of the policy, for the environment."""
+        """Returns the environment's actions for the policy's actions ``[n, action_dim]``."""
         if isinstance(self.space, spaces.Discrete):
             return actions[:, 0].astype(np.int64) + self.space.start
         if isinstance(self.space, spaces.MultiDiscrete):
@@ -32,10 +35,11 @@ class ActionMap:
             return unit.astype(self.space.dtype, copy=False)
         scaled = np.where(self._bounded, self._low + (unit + 1) * (self._width / 2), actions)
         scaled = np.rint(scaled) if self._whole else scaled
-        # Clipped once more, in the space's own precision: rounding may have taken it past a bound.
+        # Clip again in the space's own precision, since rounding may have passed a bound.
         return np.clip(scaled.astype(self.space.dtype), self.space.low, self.space.high)
 
 
 def _shape(space: spaces.Space) -> tuple[int, ...]:
+    """Returns the shape of a space that has one."""
     assert space.shape is not None, "Box, Discrete and MultiDiscrete have one"
     return space.shape

@@ -1,4 +1,4 @@
-"""A deployed tuning law: from conditions to knobs, with NumPy alone."""
+"""A deployed tuning law, which maps conditions to knobs and needs NumPy alone."""
 
 import os
 from typing import Any
@@ -12,7 +12,14 @@ from actors.snapshot import Snapshot
 class Law:
     """Maps conditions to the knobs that minimise the objective it was trained on: ``law(c) -> x``.
 
-    The policy's mean action at the state (x, c) = (0, c), the centre of the knobs, clipped to [-1, 1].
+    The knobs are the policy's mean action, clipped to [-1, 1], at the state (0, c), in which each knob is at the centre
+    of its range.
+
+    Args:
+        snapshot: snapshot of a policy that was trained on a tuning problem.
+
+    Raises:
+        ValueError: the policy is not that of a tuning problem.
     """
 
     def __init__(self, snapshot: Snapshot):
@@ -28,7 +35,11 @@ class Law:
         return cls(load_snapshot(path))
 
     def __call__(self, conditions: Any) -> np.ndarray:
-        """Knobs ``[m, knobs]`` in [-1, 1] for conditions ``[m, conditions]``; one row gives one row."""
+        """Returns knobs ``[m, knobs]`` in [-1, 1] for conditions ``[m, conditions]``, or one row for one row.
+
+        Raises:
+            ValueError: the conditions have another shape.
+        """
         c = np.asarray(conditions, np.float64)
         rows = np.atleast_2d(c)
         if rows.shape[1:] != (self.conditions,):
@@ -38,7 +49,7 @@ class Law:
 
 
 def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
-    """The states ``[m, knobs + conditions]`` at which a law is asked: knobs at 0, the centre of their range."""
+    """Returns the states ``[m, knobs + conditions]`` at which a law is evaluated, with the knobs at 0."""
     return np.concatenate([np.zeros((len(conditions), knobs)), conditions], axis=1)
 
 

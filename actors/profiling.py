@@ -1,4 +1,4 @@
-"""Profiles that name where the time goes, of the learner and of each driver."""
+"""Profiles of the learner and of each driver."""
 
 import cProfile
 import io
@@ -7,14 +7,14 @@ import pstats
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LINES = 40
+LINES = 40  # functions in a profile
 
 
 @contextmanager
 def profiled(path: str | None) -> Iterator[None]:
-    """Profiles the block with cProfile and writes the functions that took most time themselves to ``path``.
+    """Profiles the block with cProfile and writes the functions that took most time, calls excluded, to ``path``.
 
-    None does nothing. The directory of ``path`` may be made while the block runs.
+    Does nothing where ``path`` is None. The directory of ``path`` must exist only when the block ends.
     """
     if path is None:
         yield

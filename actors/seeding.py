@@ -1,4 +1,4 @@
-"""Randomness keyed by what it is for: (seed, training step, stream, slot, ...), never by who draws it or when."""
+"""Random numbers keyed by their purpose (seed, training step, stream, slot, ...), never by driver or time."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -7,12 +7,12 @@ import numpy as np
 
 MAX_SEED = 2**32 - 1
 SLICED = 256
-"""Up to so many numbers a slot, a whole step's numbers are drawn from one stream and sliced: cheaper than a
-generator for each slot, which takes about 10 us to build."""
+"""Largest number of values a slot for which the values of a whole training step are drawn from one stream and sliced.
+That is cheaper than a generator for each slot, which takes about 10 us to build."""
 
 
 class Stream(IntEnum):
-    """What the numbers are for. The values are part of a run's identity: append, never renumber."""
+    """Purpose of random numbers. The values are part of a run's identity: append new ones, never renumber."""
 
     INIT = 1
     STARTS = 2
@@ -24,30 +24,30 @@ class Stream(IntEnum):
 
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:
-    """The generator of one purpose: equal keys give equal numbers, different keys independent ones."""
-    # With the path's length, since a seed sequence takes (a, b) and (a, b, 0) for the same.
+    """Returns the generator of one purpose: equal keys give equal numbers, different keys independent ones."""
+    # The key includes the length of the path, since a seed sequence does not tell (a, b) from (a, b, 0).
     return np.random.default_rng((seed, step, stream, len(path), *path))
 
 
 def env_seed(seed: int, step: int, stream: Stream, slot: int, episode: int) -> int:
-    """The seed of the environment for the ``episode``-th episode of a slot."""
+    """Returns the seed of the environment for the ``episode``-th episode of a slot."""
     return int(np.random.SeedSequence((seed, step, stream, slot, episode)).generate_state(1)[0])
 
 
 def slot_numbers(
     method: str, key: tuple[int, int, Stream], slots: int, rows: slice, shape: Sequence[int]
 ) -> np.ndarray:
-    """Draws the numbers of slots ``rows`` out of ``slots``: the same whichever slots are asked for together.
+    """Draws the numbers of slots ``rows`` out of ``slots``; they do not depend on which slots are asked for together.
 
     Args:
-        method: the generator's method, ``random`` or ``standard_normal``.
-        key: (seed, training step, stream).
-        slots: number of slots in the step.
-        rows: contiguous slots wanted.
+        method: method of the generator, ``random`` or ``standard_normal``.
+        key: seed, training step and stream.
+        slots: number of slots in the training step.
+        rows: contiguous slots to draw for.
         shape: shape of one slot's numbers.
 
     Returns:
-        ``[rows, *shape]``.
+        Random numbers, ``[len(rows), *shape]``.
     """
     if np.prod(shape) <= SLICED:
         return getattr(generator(*key), method)((slots, *shape))[rows]

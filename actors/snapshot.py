@@ -1,8 +1,8 @@
-"""The snapshot: everything an action depends on, and nothing else. The one thing that is broadcast.
+"""The snapshot: everything that an action depends on and nothing else; it is all that is broadcast.
 
-Bytes: magic, length of the JSON header, version, std floor, the header (the network, and whether there is a
-normaliser), then float64 arrays: theta, and the observation normaliser's mean and variance. Reading them executes
-nothing.
+Its bytes are a magic number, the length of the JSON header, the version, the std floor, the header (the network, and
+whether there is a normaliser), and float64 arrays: theta, and the mean and variance of the observation normaliser.
+Reading them executes nothing.
 """
 
 import functools
@@ -21,15 +21,16 @@ MAGIC = b"TLS2"
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """A declared multilayer perceptron, interpreted by torch in the learner and by NumPy in the drivers.
+    """Describes a multilayer perceptron, which torch evaluates in the learner and NumPy in the drivers.
 
     Attributes:
         obs_dim: size of an observation.
         hidden_sizes: widths of the hidden layers.
-        activation: between layers.
-        head: ``gaussian`` (a mean and a raw log std for each action), ``categorical`` (logits) or ``value``.
-        action_dim: numbers in an action, one for each choice to be made; 1 for a value.
-        choices: of a categorical head, among how many each of these chooses, ``[action_dim]``; else empty.
+        activation: activation between layers.
+        head: kind of outputs: ``gaussian`` (a mean and a raw log std for each value of an action), ``categorical``
+            (logits) or ``value``.
+        action_dim: number of values in an action, one for each choice; 1 for a value head.
+        choices: number of options of each choice of a categorical head, ``[action_dim]``; empty for other heads.
     """
 
     obs_dim: int
@@ -41,13 +42,13 @@ class NetworkSpec:
 
     @functools.cached_property
     def logits(self) -> list[slice]:
-        """Where among the outputs the logits of each choice are."""
+        """Slice of the outputs that holds the logits of each choice."""
         ends = list(itertools.accumulate(self.choices))
         return [slice(end - n, end) for n, end in zip(self.choices, ends, strict=True)]
 
     @functools.cached_property
     def layers(self) -> list[tuple[int, int]]:
-        """(inputs, outputs) of each linear layer, in order."""
+        """Sizes (inputs, outputs) of each linear layer, in order."""
         outputs = {"gaussian": 2 * self.action_dim, "categorical": sum(self.choices), "value": 1}[self.head]
         sizes = [self.obs_dim, *self.hidden_sizes, outputs]
         return list(itertools.pairwise(sizes))
@@ -58,7 +59,11 @@ class NetworkSpec:
         return sum(inputs * outputs + outputs for inputs, outputs in self.layers)
 
     def views(self, flat):
-        """Views of a flat vector as ``[(weight [inputs, outputs], bias [outputs])]``, for an array or a tensor."""
+        """Returns views of a flat array or tensor ``[size]`` as ``[(weight [inputs, outputs], bias [outputs])]``.
+
+        Raises:
+            ValueError: the vector has another length.
+        """
         if len(flat) != self.size:
             raise ValueError(f"{len(flat)} parameters for a network of {self.size}")
         layers, at = [], 0
@@ -74,11 +79,11 @@ class Snapshot:
     """A version of the policy.
 
     Attributes:
-        version: number of training steps that made it.
-        spec: the policy's network.
-        theta: its parameters, flat, float64, ``[spec.size]``.
+        version: number of training steps that led to it.
+        spec: network of the policy.
+        theta: parameters of the network, flat, float64, ``[spec.size]``.
         std_floor: least standard deviation of a Gaussian policy.
-        obs_mean, obs_var: observation normaliser, ``[obs_dim]`` each; None where observations are used as they are.
+        obs_mean, obs_var: moments by which observations are normalised, ``[obs_dim]`` each; None where they are not.
     """
 
     version: int
@@ -89,7 +94,7 @@ class Snapshot:
     obs_var: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
-        """The snapshot as one message."""
+        """Returns the snapshot as one message."""
         arrays = [self.theta]
         if self.obs_mean is not None and self.obs_var is not None:
             arrays += [self.obs_mean, self.obs_var]
@@ -100,7 +105,11 @@ class Snapshot:
 
     @classmethod
     def from_bytes(cls, message: bytes | memoryview) -> "Snapshot":
-        """Rebuilds a snapshot; its arrays are read-only views of the message."""
+        """Rebuilds a snapshot, whose arrays are read-only views of the message.
+
+        Raises:
+            ValueError: the message is no snapshot, or does not have the length that its header implies.
+        """
         if len(message) < PREFIX.size:
             raise ValueError(f"a snapshot of {len(message)} bytes is cut short")
         magic, length, version, std_floor = PREFIX.unpack_from(message)
@@ -117,13 +126,16 @@ class Snapshot:
 
     @property
     def sha256(self) -> str:
-        """Digest of the snapshot's bytes: equal digests, equal policies."""
+        """SHA-256 digest of the snapshot's bytes; equal digests mean equal policies."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
 
 @functools.lru_cache
 def _parse_header(header: bytes) -> tuple[NetworkSpec, bool]:
-    """The network, and whether there is a normaliser; the same bytes at every step of a run."""
+    """Returns the network, and whether there is a normaliser.
+
+    The result is cached, since the header is the same in all training steps of a run.
+    """
     content = json.loads(header)
     spec = content["spec"]
     sizes, choices = tuple(spec.pop("hidden_sizes")), tuple(spec.pop("choices"))

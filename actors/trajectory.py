@@ -1,6 +1,6 @@
-"""The trajectory of slots, rectangular [E, T, ...], and the merge of those that drivers send.
+"""The trajectory of slots, in arrays [E, T, ...], and the merge of the trajectories that drivers send.
 
-A trajectory lives in one buffer, so that sending it is one write and reading it is a cast: no pickling.
+A trajectory is held in one buffer, so that it is sent in one write and read without copying or unpickling.
 """
 
 import functools
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Field(NamedTuple):
-    """One slot of a field: its type, its shape and how many numbers that makes."""
+    """Type, shape and number of values of a field, for one slot."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -21,18 +21,18 @@ class Field(NamedTuple):
 
 
 class MergeError(ValueError):
-    """Trajectories do not make up a training step; the text names the slot."""
+    """Trajectories do not make up a training step; the message names the slot."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Shapes of a trajectory, known to both sides of a pipe.
+    """Shapes of a trajectory, which both ends of a pipe know.
 
     Attributes:
-        time_steps: T.
+        time_steps: number of time steps of a slot, T.
         obs_dim: size of an observation.
-        action_dim: numbers in an action.
-        objectives: whether raw objective values are recorded.
+        action_dim: number of values in an action.
+        objectives: whether raw objective values are included.
     """
 
     time_steps: int
@@ -42,7 +42,7 @@ class Layout:
 
     @functools.cached_property
     def fields(self) -> dict[str, Field]:
-        """One slot of each field, in the buffer's order: the 8-byte ones first, so that all are aligned."""
+        """Fields in the buffer's order; those with 8-byte values come first, so that all are aligned."""
         t = self.time_steps
         shapes: list[tuple[str, type, tuple[int, ...]]] = [
             ("slots", np.int64, ()),
@@ -62,27 +62,28 @@ class Layout:
 
     @functools.cached_property
     def slot_bytes(self) -> int:
-        """Bytes of one slot."""
+        """Number of bytes of one slot."""
         return sum(field.dtype.itemsize * field.size for field in self.fields.values())
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What happened in ``n`` slots. Nothing in it is normalised or transformed.
+    """Observations, actions and outcomes of ``n`` slots, not normalised or transformed.
 
     Attributes:
         slots: slot of each row, ``[n]``.
-        versions: policy version that acted, ``[n]``.
-        drivers: driver that collected the slot, ``[n]``; no result depends on it.
+        versions: version of the policy that acted, ``[n]``.
+        drivers: driver that collected each slot, ``[n]``; no result depends on it.
         evaluations: evaluations of f spent on the slot, ``[n]``.
         obs: raw observations, ``[n, T, obs_dim]``.
         actions: actions as sampled, before clipping, ``[n, T, action_dim]``.
-        logprobs: their log-probabilities, ``[n, T]``.
-        rewards: ``[n, T]``.
+        logprobs: log-probabilities of the actions, ``[n, T]``.
+        rewards: rewards, ``[n, T]``.
         objectives: f of the start and of each state after it, ``[n, T + 1]``; ``[n, 0]`` where there is no f.
-        final_obs: the observation each step led to, before any reset, ``[n, T, obs_dim]``.
-        terminations, truncations: ``[n, T]`` of bool; a slot's last step is truncated unless it terminated.
-        buffer: the bytes that hold all of it.
+        final_obs: observation after each time step, before any reset, ``[n, T, obs_dim]``.
+        terminations, truncations: ends of episodes, ``[n, T]`` of bool; a slot's last time step is truncated unless it
+            is terminated.
+        buffer: bytes that hold all the arrays.
     """
 
     slots: np.ndarray
@@ -104,7 +105,11 @@ class Trajectory:
 
     @classmethod
     def over(cls, layout: Layout, n: int, buffer: bytes | bytearray | memoryview) -> "Trajectory":
-        """Returns a trajectory of ``n`` slots whose arrays are views of ``buffer``."""
+        """Returns a trajectory of ``n`` slots whose arrays are views of ``buffer``.
+
+        Raises:
+            MergeError: the buffer has another length.
+        """
         if len(buffer) != n * layout.slot_bytes:
             raise MergeError(f"{len(buffer)} bytes for {n} slots of {layout.slot_bytes} bytes each")
         arrays: dict[str, np.ndarray] = {}
@@ -117,7 +122,7 @@ class Trajectory:
 
     @classmethod
     def empty(cls, layout: Layout, n: int) -> "Trajectory":
-        """Returns a trajectory of ``n`` slots to be written to; all zeros."""
+        """Returns a writable trajectory of ``n`` slots, filled with zeros."""
         return cls.over(layout, n, bytearray(n * layout.slot_bytes))
 
 
@@ -125,8 +130,8 @@ class Merger:
     """Merges trajectories as they arrive, in the order of their slots, into one that is allocated once.
 
     Args:
-        layout: shapes that they must have.
-        slots: number of slots in a step.
+        layout: shapes that the trajectories must have.
+        slots: number of slots in a training step.
     """
 
     def __init__(self, layout: Layout, slots: int):
@@ -136,20 +141,20 @@ class Merger:
         self.begin(0)
 
     def begin(self, version: int) -> None:
-        """Starts the step in which policy version ``version`` acts; the trajectory of the last one is overwritten."""
+        """Starts the training step of policy version ``version``; its trajectory overwrites that of the step before."""
         self._version, self._missing = version, len(self._present)
         self._present[:] = False
 
     @property
     def complete(self) -> bool:
-        """Whether every slot is there."""
+        """Whether every slot has been added."""
         return self._missing == 0
 
     def add(self, trajectory: Trajectory) -> None:
-        """Takes in some slots, in any order.
+        """Adds the slots of a trajectory, in any order.
 
         Raises:
-            MergeError: a slot is there twice, out of range, of another version or of another shape.
+            MergeError: a slot was added twice, or is out of range, of another version or of another shape.
         """
         slots = trajectory.slots
         _check_shapes(trajectory, self.layout)
@@ -169,7 +174,7 @@ class Merger:
             getattr(self._merged, name)[slots] = getattr(trajectory, name)
 
     def result(self) -> Trajectory:
-        """Returns the merged trajectory; it is valid until ``begin``.
+        """Returns the merged trajectory, which is valid until ``begin`` is called.
 
         Raises:
             MergeError: a slot is missing.
@@ -180,16 +185,16 @@ class Merger:
 
 
 def merge(trajectories: Iterable[Trajectory], layout: Layout, slots: int, version: int) -> Trajectory:
-    """Merges trajectories into a new one, in the order of the slots, whatever order they arrived in.
+    """Merges trajectories, in any order, into a new one in the order of slots.
 
     Args:
-        trajectories: those that together hold slots 0 .. ``slots`` - 1, each once.
-        layout: shapes that they must have.
-        slots: number of slots in the step.
-        version: policy version that must have acted.
+        trajectories: trajectories that together hold slots 0 .. ``slots`` - 1, each once.
+        layout: shapes that the trajectories must have.
+        slots: number of slots in the training step.
+        version: version of the policy that must have acted.
 
     Raises:
-        MergeError: a slot is missing, there twice, out of range, of another version or of another shape.
+        MergeError: a slot is missing, present twice, out of range, of another version or of another shape.
     """
     merger = Merger(layout, slots)
     merger.begin(version)
@@ -199,6 +204,7 @@ def merge(trajectories: Iterable[Trajectory], layout: Layout, slots: int, versio
 
 
 def _check_shapes(trajectory: Trajectory, layout: Layout) -> None:
+    """Checks the types and shapes of all arrays of a trajectory."""
     for name, field in layout.fields.items():
         array, expected = getattr(trajectory, name), (len(trajectory.slots), *field.shape)
         if array.shape != expected or array.dtype != field.dtype:

@@ -1,6 +1,7 @@
-"""Problems: objectives, the learn-to-optimise MDP over them, and how to batch any Gymnasium environment.
+"""Problems: objectives, the learn-to-optimise MDP over them, and batches of any Gymnasium environment.
 
-Knows nothing of learning and loads no torch. Importing it registers the ``tuninglaw/...`` ids with Gymnasium.
+Policies, learning and drivers may not live here, and nothing here imports actors, ppo or torch. Importing the package
+registers the ``tuninglaw/...`` and ``TempControl-...`` ids with Gymnasium.
 """
 
 import gymnasium

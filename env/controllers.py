@@ -1,4 +1,4 @@
-"""Controllers to compare a trained policy with, batched: constants, P with a bias, and PID with anti-windup."""
+"""Batched controllers to compare a policy with: constant actions, P with a bias, and PID with anti-windup."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ import numpy as np
 
 @dataclass
 class Constant:
-    """The same action always.
+    """A controller that takes the same action in every time step.
 
     Attributes:
-        action: in [-1, 1].
+        action: action, in [-1, 1].
     """
 
     action: float
@@ -19,22 +19,22 @@ class Constant:
         """Starts ``rows`` episodes."""
 
     def act(self, obs: np.ndarray) -> np.ndarray:
-        """Actions ``[n, 1]`` for observations ``[n, obs_dim]``."""
+        """Returns actions ``[n, 1]`` for observations ``[n, obs_dim]``."""
         return np.full((len(obs), 1), self.action)
 
 
 @dataclass
 class PID:
-    """A PID controller of what observes its error and the error's change first, as ``TempControl`` does.
+    """A PID controller for observations that begin with the error and its change, as those of ``TempControl`` do.
 
-    u = gain * (e + integral(e) / integral_time + derivative_time * change of e) + bias, limited to [-1, 1]. Where u is
-    at a limit, the integral only takes in errors that lead away from it (conditional integration), so that it does not
-    wind up. Time steps are seconds.
+    The action is u = gain * (e + integral(e) / integral_time + derivative_time * change of e) + bias, limited to
+    [-1, 1]. Where u is at a limit, only errors that lead away from the limit are added to the integral (conditional
+    integration), so that it does not wind up. A time step is one second.
 
     Attributes:
-        gain: actions per degree.
-        integral_time: seconds; infinite for no integral part.
-        derivative_time: seconds; 0 for no derivative part.
+        gain: gain, in units of the action per degree.
+        integral_time: integral time in seconds; infinite for no integral term.
+        derivative_time: derivative time in seconds; 0 for no derivative term.
         bias: action where there is no error.
     """
 
@@ -48,10 +48,10 @@ class PID:
         self._integral = np.zeros(rows)
 
     def act(self, obs: np.ndarray) -> np.ndarray:
-        """Actions ``[n, 1]`` for observations ``[n, obs_dim]``."""
+        """Returns actions ``[n, 1]`` for observations ``[n, obs_dim]``."""
         error, change = obs[:, 0], obs[:, 1]
         integral = self._integral + error / self.integral_time
-        wanted = self.gain * (error + integral + self.derivative_time * change) + self.bias
-        winds_up = (np.abs(wanted) > 1) & (wanted * self.gain * error > 0)
+        unlimited = self.gain * (error + integral + self.derivative_time * change) + self.bias
+        winds_up = (np.abs(unlimited) > 1) & (unlimited * self.gain * error > 0)
         self._integral = np.where(winds_up, self._integral, integral)
-        return np.clip(wanted, -1, 1)[:, None]
+        return np.clip(unlimited, -1, 1)[:, None]

@@ -1,4 +1,4 @@
-"""What a problem says of itself before anything runs on it."""
+"""What is known of a problem before anything runs on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ class Description:
     """Sizes, spaces and limits of one row of an environment.
 
     Attributes:
-        observation_space: a flat Box.
-        action_space: Box, Discrete or MultiDiscrete.
-        start_space: the space of start states; None where starts cannot be set.
+        observation_space: space of observations, a flat Box.
+        action_space: space of actions: Box, Discrete or MultiDiscrete.
+        start_space: space of start states; None where starts cannot be set.
         episode_limit: the environment's own time limit in time steps; None where it has none.
-        reward_threshold: the return at which Gymnasium holds the environment to be solved, if it names one.
-        without_load: keywords that switch off what only keeps the processor busy and changes no result.
+        reward_threshold: return from which Gymnasium considers the environment solved; None where it names none.
+        without_load: keywords that switch off the computing load, which changes no result.
     """
 
     observation_space: spaces.Box
@@ -35,7 +35,7 @@ class Description:
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """The number of options of each discrete choice in an action; empty where actions are continuous."""
+        """Number of options of each discrete choice in an action; empty where actions are continuous."""
         space = self.action_space
         if isinstance(space, spaces.Discrete):
             return (int(space.n),)
@@ -43,7 +43,7 @@ class Description:
 
     @property
     def action_dim(self) -> int:
-        """Numbers in an action, one for each choice or coordinate."""
+        """Number of values in an action: one for each choice or coordinate."""
         if self.choices:
             return len(self.choices)
         assert self.action_space.shape is not None, "a Box has a shape"

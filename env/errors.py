@@ -1,13 +1,13 @@
-"""The one exception that stands for a user's mistake."""
+"""The exception for a user's mistake, and suggestions for misspelt names."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class UsageError(Exception):
-    """Bad input from the user: shown as one line, without a traceback, and the program exits with code 2.
+    """Bad input from the user: it is shown as one line, without a traceback, and the exit code is 2.
 
-    Its text names the flag, the value and what would work.
+    The message names the flag, the value and what would be accepted.
     """
 
 

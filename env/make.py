@@ -1,4 +1,4 @@
-"""From the name of a problem to a batched environment by the conventions of ``gymnasium.vector.VectorEnv``."""
+"""Makes batched environments, which follow ``gymnasium.vector.VectorEnv``, from the name of a problem."""
 
 import contextlib
 import dataclasses
@@ -27,15 +27,17 @@ TUNING_TIME_STEPS = 2
 
 @dataclass(frozen=True)
 class Problem:
-    """What a learner or a driver needs to build the environment: plain values, so that it travels to a process.
+    """Everything that a learner or a driver needs to build the environment.
+
+    It holds plain values, so that it can be sent to another process.
 
     Attributes:
-        env: a built-in objective, a Gymnasium id, ``package.module:Id-v0`` of one that a module registers, or
-            ``package.module:Class`` of an ``Objective`` or a ``gymnasium.Env``.
+        env: name of the environment: a built-in objective, a Gymnasium id, ``package.module:Id-v0`` of one that a
+            module registers, or ``package.module:Class`` of an ``Objective`` or a ``gymnasium.Env``.
         dims: number of coordinates of a built-in objective (None: 2).
-        knobs: how many of them are tuned (None: 1).
+        knobs: number of these coordinates that are tuned (None: 1).
         time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment).
-        evaluation_cost_ms: latency added to each row of an objective's evaluation.
+        evaluation_cost_ms: latency added to each row of an objective's evaluation, in milliseconds.
         env_kwargs: keywords of the environment or objective.
     """
 
@@ -47,39 +49,50 @@ class Problem:
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def __hash__(self) -> int:
-        # The default hash would need hashable keyword values.
+        # The generated hash would need keyword values that are hashable.
         return hash((self.env, self.dims, self.knobs, self.time_steps, tuple(sorted(self.env_kwargs))))
 
     @property
     def family(self) -> Literal["tuning", "control"]:
+        """Family of the problem: ``tuning`` for an objective, ``control`` for any other environment."""
         target = find_environment(self.env)
         return "tuning" if isinstance(target, type) and issubclass(target, Objective) else "control"
 
     def objective(self) -> Objective | None:
-        """A new objective, of a tuning problem; else None."""
+        """Returns a new objective for a tuning problem, and None for any other environment.
+
+        Raises:
+            UsageError: ``dims`` or ``knobs`` is set for an objective that is not built in, or a value is not accepted.
+        """
         target: Any = find_environment(self.env)
         if target in OBJECTIVES.values():
             given = {"dims": self.dims, "knobs": self.knobs}
-            return self._made(target, {name: value for name, value in given.items() if value is not None})
+            return self._call(target, {name: value for name, value in given.items() if value is not None})
         for flag, value in (("--dims", self.dims), ("--knobs", self.knobs)):
             if value is not None:
                 raise UsageError(f"{flag} {value}: only the built-in objectives take it, --env {self.env} sets its own")
-        return self._made(target) if self.family == "tuning" else None
+        return self._call(target) if self.family == "tuning" else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """With what another process needs to register the id, since it does not run the program that did."""
+        """Returns the state to pickle, with the registered specification of a Gymnasium id.
+
+        Another process needs it to register the id, since it does not run the program that registered it here.
+
+        Raises:
+            UsageError: the environment cannot be made in another process.
+        """
         target = find_environment(self.env)
         spec = None
         if isinstance(target, str) and ":" not in self.env:
-            made_by = gymnasium.spec(target).entry_point
-            if not isinstance(made_by, str) or made_by.startswith("__main__:"):
+            entry_point = gymnasium.spec(target).entry_point
+            if not isinstance(entry_point, str) or entry_point.startswith("__main__:"):
                 raise UsageError(
-                    f"--env {self.env}: driver processes cannot make it, since its entry point is {made_by}; register "
-                    f"it as 'package.module:Class', or use --drivers 0 or --backend thread"
+                    f"--env {self.env}: driver processes cannot make it, since its entry point is {entry_point}; "
+                    f"register it as 'package.module:Class', or use --drivers 0 or --backend thread"
                 )
             try:
                 spec = gymnasium.spec(target).to_json()
-            except ValueError as error:  # of a vector entry point or a wrapper that is no text
+            except ValueError as error:  # a vector entry point or a wrapper is not given as text
                 raise UsageError(f"--env {self.env}: driver processes cannot make it: {error}") from None
         return dataclasses.asdict(self) | {"spec": spec}
 
@@ -93,7 +106,7 @@ class Problem:
         """Returns the time steps of a slot: ``time_steps``, or the default of the environment.
 
         Raises:
-            UsageError: neither is there.
+            UsageError: ``time_steps`` is None and the environment has no time limit.
         """
         if self.time_steps is not None:
             return self.time_steps
@@ -105,16 +118,16 @@ class Problem:
         return limit
 
     def describe(self) -> Description:
-        """Describes one row of the environment; it is built once for that, and the answer is cached.
+        """Describes one row of the environment, which is built once for that; the description is cached.
 
         Raises:
             UsageError: the environment cannot be made, or its actions or observations are not supported.
         """
-        # Neither of the two changes the description.
+        # The slot length and the latency do not change the description.
         return _describe(dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0))
 
     def without_load(self) -> "Problem":
-        """Returns the same problem without what only keeps the processor busy, as the environment declares it."""
+        """Returns the same problem without the computing load that the environment declares."""
         return dataclasses.replace(self, env_kwargs={**self.env_kwargs, **self.describe().without_load})
 
     def make_batch(self, num_envs: int, objective: Objective | None) -> VectorEnv:
@@ -122,7 +135,7 @@ class Problem:
 
         Args:
             num_envs: number of rows.
-            objective: what ``objective`` returned; several batches may share it.
+            objective: return value of ``objective()``; several batches may share it.
         """
         if objective is not None:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
@@ -131,18 +144,18 @@ class Problem:
         return RowsVectorEnv([self.make_single] * num_envs)
 
     def _native(self, num_envs: int) -> VectorEnv | None:
-        """The environment's own batched form, where that is one for a rollout.
+        """Returns the environment's own batched form, or None where a rollout cannot use it.
 
-        It declares in its metadata that ``reset`` takes a seed for each row, all that a row's randomness depends on
-        (``keyed_rows``), and that rows never reset by themselves; it takes the time limit that is registered, as
-        ``gymnasium.make_vec`` gives it; and it observes a flat Box.
+        Its metadata must declare that ``reset`` takes a seed for each row, on which alone that row's randomness depends
+        (``keyed_rows``), and that rows never reset by themselves. It must take the registered time limit, as
+        ``gymnasium.make_vec`` passes it, and its observations must be a flat Box.
         """
         target, keywords = find_environment(self.env), self.env_kwargs
         spec = gymnasium.spec(target) if isinstance(target, str) else None
         if spec is None or spec.vector_entry_point is None:
             return None
         if set(keywords) & set(inspect.signature(gymnasium.make).parameters):
-            return None  # a keyword such as max_episode_steps is for the wrappers around a single one
+            return None  # a keyword such as max_episode_steps is meant for the wrappers of a single environment
         entry = spec.vector_entry_point
         try:
             made = load_env_creator(entry) if isinstance(entry, str) else entry
@@ -153,35 +166,43 @@ class Problem:
             return None
         limit = {} if spec.max_episode_steps is None else {"max_episode_steps": spec.max_episode_steps}
         if limit and "max_episode_steps" not in inspect.signature(made).parameters:
-            return None  # it would not know when an episode is over
+            return None  # it could not tell when an episode is over
         registered = {name: value for name, value in (spec.kwargs | limit).items() if name not in keywords}
-        batch = self._made(cast(Any, made), registered | {"num_envs": num_envs})
-        if _flat(batch.single_observation_space):
+        batch = self._call(cast(Any, made), registered | {"num_envs": num_envs})
+        if _is_flat_box(batch.single_observation_space):
             return batch
         batch.close()
         return None
 
     def make_single(self) -> gymnasium.Env:
-        """One environment, its observations flat."""
+        """Makes a single environment with flat observations.
+
+        Raises:
+            UsageError: the environment cannot be made, or its observations are neither Box nor Discrete.
+        """
         target: Any = find_environment(self.env)
         try:
             with warnings.catch_warnings():
-                # A lower version may be another problem, not an older one: TempControl-v0.
+                # A lower version may be another problem instead of an outdated one, as TempControl-v0 is.
                 warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
-                env = self._made(functools.partial(gymnasium.make, target) if isinstance(target, str) else target)
+                env = self._call(functools.partial(gymnasium.make, target) if isinstance(target, str) else target)
         except (gymnasium.error.Error, ImportError) as error:
             raise UsageError(f"--env {self.env}: cannot be made: {' '.join(str(error).split())}") from None
         if type(env.unwrapped) in STATES:
             env = ClassicStart(env)
         space = env.observation_space
-        if _flat(space):
+        if _is_flat_box(space):
             return env
         if not isinstance(space, spaces.Box | spaces.Discrete):
             raise UsageError(f"--env {self.env}: observations {space} are not supported, only Box and Discrete are")
         return gymnasium.wrappers.FlattenObservation(env)
 
-    def _made(self, maker: Callable[..., Any], given: dict[str, Any] | None = None) -> Any:
-        """What ``maker`` makes with these keywords and the user's."""
+    def _call(self, maker: Callable[..., Any], given: dict[str, Any] | None = None) -> Any:
+        """Calls ``maker`` with the keywords ``given`` and the user's.
+
+        Raises:
+            UsageError: ``maker`` does not accept the user's keywords, or lacks one.
+        """
         try:
             return maker(**(given or {}), **self.env_kwargs)
         except (TypeError, ValueError) as error:
@@ -194,12 +215,14 @@ class Problem:
             raise UsageError(f"--env-kwargs {given_words or 'is needed'}: {message}") from error
 
 
-def _flat(space: spaces.Space) -> bool:
+def _is_flat_box(space: spaces.Space) -> bool:
+    """Returns whether a space is a Box of vectors."""
     return isinstance(space, spaces.Box) and len(space.shape) == 1
 
 
 @functools.lru_cache
 def _describe(problem: Problem) -> Description:
+    """Describes one row of the environment; see ``Problem.describe``."""
     target = find_environment(problem.env)
     with contextlib.closing(problem.make_batch(1, problem.objective())) as batch:
         observations, actions = batch.single_observation_space, batch.single_action_space
@@ -208,7 +231,7 @@ def _describe(problem: Problem) -> Description:
                 f"--env {problem.env}: actions {actions} are not supported, only Box, Discrete and MultiDiscrete are"
             )
         assert isinstance(observations, spaces.Box), "make_batch flattens observations"
-        # A native batch has no spec of its own; it takes none of the keywords that would change the registered one.
+        # A native batch has no spec of its own, and is given no keyword that would change the registered spec.
         spec = batch.spec or (gymnasium.spec(target) if isinstance(target, str) else None)
         return Description(
             observations,

@@ -1,4 +1,4 @@
-"""What the name of an environment or of a class stands for."""
+"""Resolves the names of environments and of classes that flags take."""
 
 import functools
 import importlib
@@ -17,11 +17,14 @@ def import_object(flag: str, path: str) -> Any:
     """Imports ``package.module:Name``.
 
     Args:
-        flag: the flag that a message names.
-        path: the module and the name in it.
+        flag: flag that an error message names.
+        path: module, and name of the object in it.
+
+    Returns:
+        The object.
 
     Raises:
-        UsageError: ``path`` is malformed, or there is no such module or name.
+        UsageError: ``path`` is malformed, or the module or the name does not exist.
     """
     name = path.partition(":")[2]
     if not name.isidentifier():
@@ -33,7 +36,11 @@ def import_object(flag: str, path: str) -> Any:
 
 
 def _import_module(flag: str, path: str) -> types.ModuleType:
-    """Imports the module that stands before the colon."""
+    """Imports the module that ``path`` names before its colon.
+
+    Raises:
+        UsageError: ``path`` is malformed, names the main program, or names a module that does not exist.
+    """
     module_name = path.partition(":")[0]
     if not all(part.isidentifier() for part in module_name.split(".")):
         raise UsageError(f"{flag} {path}: must be package.module:Class")
@@ -43,7 +50,7 @@ def _import_module(flag: str, path: str) -> types.ModuleType:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the user's module exists, and what it imports does not
+            raise  # the user's module exists, but a module that it imports does not
         raise UsageError(f"{flag} {path}: no module named '{module_name}' can be imported from here") from None
 
 

@@ -1,7 +1,8 @@
 """The learn-to-optimise MDP over an objective (Li & Malik 2016, arXiv 1606.01885), batched and single.
 
-State s = (x, c): knobs and conditions, in [-1, 1]. The action is the new knob vector, absolute, so s' = (a, c).
-Reward r = f(s) - f(s'). Conditions never change within an episode; an episode is truncated after ``time_steps``.
+The state s = (x, c) holds knobs and conditions, in [-1, 1]. The action a is the new knob vector itself and no change of
+it, so s' = (a, c). The reward is r = f(s) - f(s'). Conditions do not change within an episode, and an episode is
+truncated after ``time_steps``.
 """
 
 import time
@@ -17,20 +18,20 @@ from env.objectives import OBJECTIVES, Objective
 
 
 class TuningVectorEnv(VectorEnv):
-    """The MDP for ``num_envs`` episodes at once; rows never mix, and a row's bits do not depend on ``num_envs``.
+    """The MDP for ``num_envs`` episodes; rows are independent, and a row's bits do not depend on ``num_envs``.
 
-    Never resets by itself (``AutoresetMode.DISABLED``). ``reset`` takes these options:
+    Rows never reset by themselves (``AutoresetMode.DISABLED``). ``reset`` takes these options:
 
     * ``starts``: start states ``[num_envs, dims]`` (default: uniform, from the seed);
-    * ``reset_mask``: the rows to reset, ``[num_envs]`` of bool (default: all);
-    * ``evaluate_starts``: False leaves f of the start states out, which saves an evaluation a row where the first
-      reward is not needed; that reward is then NaN (default: True).
+    * ``reset_mask``: rows to reset, ``[num_envs]`` of bool (default: all);
+    * ``evaluate_starts``: whether f of the start states is evaluated; without, each row saves one evaluation, and its
+      first reward is NaN (default: True).
 
     ``infos["objective"]`` holds f of the current state, ``[num_envs]``; ``evaluations`` counts the rows of f
     evaluated since the last full reset, ``[num_envs]``. f of a state is evaluated once.
 
     Args:
-        objective: f, or the name of a built-in one (then ``kwargs`` are its ``dims`` and ``knobs``).
+        objective: the objective f, or the name of a built-in one, whose ``dims`` and ``knobs`` are then ``kwargs``.
         num_envs: number of rows.
         time_steps: length of an episode.
         evaluation_cost_ms: latency added to each row of an evaluation, in milliseconds.
@@ -61,7 +62,7 @@ class TuningVectorEnv(VectorEnv):
         self._elapsed = np.full(num_envs, time_steps)  # so that a step before the first reset is refused
 
     def _evaluate(self, rows: np.ndarray) -> np.ndarray:
-        """f of the states of ``rows``, counted and paid for."""
+        """Returns f of the states of ``rows``, counts the evaluations and waits for their latency."""
         state = self._state[rows]
         if self.evaluation_cost_ms:
             time.sleep(self.evaluation_cost_ms * len(state) / 1000)
@@ -71,6 +72,11 @@ class TuningVectorEnv(VectorEnv):
         return np.asarray(value, np.float64).reshape(len(state))
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Starts episodes; the class describes ``options``.
+
+        Raises:
+            ValueError: the starts lie outside [-1, 1] or have another shape than ``[num_envs, dims]``.
+        """
         options = options or {}
         rows = np.asarray(options.get("reset_mask", np.ones(self.num_envs, bool)))
         starts = np.asarray(options["starts"] if "starts" in options else self._own_starts(seed), np.float64)
@@ -84,14 +90,18 @@ class TuningVectorEnv(VectorEnv):
         return self._state.copy(), {"objective": self._value.copy()}
 
     def _own_starts(self, seed: int | list[int] | None) -> np.ndarray:
-        """Uniform starts; with a list of seeds, each row's from its own."""
+        """Draws uniform starts ``[num_envs, dims]``; with a list of seeds, each row's start comes from its own seed."""
         if isinstance(seed, list):
             return np.stack([np.random.default_rng(s).uniform(-1, 1, self.objective.dims) for s in seed])
         super().reset(seed=seed)
         return self.np_random.uniform(-1, 1, self._state.shape)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Sets the knobs to ``actions`` ``[num_envs, knobs]``, clipped: a black box never leaves its bounds."""
+        """Sets the knobs to ``actions`` ``[num_envs, knobs]``, clipped: f is never evaluated outside [-1, 1].
+
+        Raises:
+            gymnasium.error.ResetNeeded: the episode of a row is over.
+        """
         if (self._elapsed >= self.time_steps).any():
             rows = np.flatnonzero(self._elapsed >= self.time_steps).tolist()
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
@@ -105,7 +115,10 @@ class TuningVectorEnv(VectorEnv):
 
 
 class TuningEnv(gymnasium.Env):
-    """The MDP for one episode: one row of ``TuningVectorEnv``. ``options["starts"]`` is one state, ``[dims]``."""
+    """The MDP for one episode: a single row of ``TuningVectorEnv``, which describes the arguments.
+
+    ``options["starts"]`` of ``reset`` is one state, ``[dims]``.
+    """
 
     def __init__(self, objective: Objective | str, **kwargs: Any):
         self._batch = TuningVectorEnv(objective, num_envs=1, **kwargs)

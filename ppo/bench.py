@@ -1,4 +1,4 @@
-"""``python -m ppo.bench``: this program beside Stable-Baselines3, on the same work, in the same call."""
+"""``python -m ppo.bench``: measures this program and Stable-Baselines3 on the same work."""
 
 import pathlib
 import subprocess
@@ -18,16 +18,16 @@ COLUMNS = ("figure", "this program", "peer", "measured", "target")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Measures this program beside Stable-Baselines3 (the extra bench), in some 15 minutes; goes on where it was."""
+    """Measures this program beside Stable-Baselines3 (the extra bench), in some 15 minutes; a later call continues."""
 
     out: pathlib.Path = pathlib.Path("runs/reference/bench")
     """Directory of the results."""
     figure: str | None = None
-    """Measure this row alone."""
+    """Name of the only row to measure."""
 
 
 def main(argv: list[str]) -> None:
-    """Runs the command: each figure in a process of its own, so that none finds what another left warm."""
+    """Runs the command, with each figure in a process of its own, so that none profits from the work of another."""
     arguments = parse_as(Arguments, "python -m ppo.bench", argv)
     if arguments.figure is not None and arguments.figure not in FIGURES:
         raise UsageError(f"--figure {arguments.figure}: unknown{nearest(arguments.figure, FIGURES)}")

@@ -1,7 +1,7 @@
-"""``python -m ppo.evaluate RUN_DIR``: how good what a run trained is, where it was not trained.
+"""``python -m ppo.evaluate RUN_DIR``: measures what a run has trained.
 
-Of a tuning problem, the regret of the law, condition by condition, beside the true optimum. Of any other environment,
-the return of the policy over held-out episodes, beside that of chance.
+For a tuning problem it measures the regret of the law at each condition. For any other environment it measures the
+return of the policy, and that of random actions, over held-out episodes.
 """
 
 import pathlib
@@ -22,28 +22,32 @@ from ppo.training.run_dir import RunDir
 
 @dataclass(frozen=True)
 class Arguments:
-    """Evaluates a finished run: the regret of its law over 201 conditions on a line, or 256 Sobol points; outside
+    """Evaluates a finished run: the regret of its law over 201 conditions on a line, or over 256 Sobol points; outside
     tuning, the return of its policy over 100 held-out episodes."""
 
     run_dir: tyro.conf.Positional[pathlib.Path]
-    """Directory of the run; gets evaluation.json, and for a law evaluation.csv and, with the extra plot, regret.png."""
+    """Directory of the run, to which evaluation.json is written; for a law, evaluation.csv and regret.png as well."""
     pictures: bool = True
-    """Draw."""
+    """Draw regret.png (the extra plot)."""
     quiet: bool = False
-    """Show nothing."""
+    """No output."""
 
 
 def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
-    """Measures what was trained in ``run_dir`` and writes ``evaluation.json``, and of a law ``evaluation.csv`` and
-    ``regret.png``.
+    """Measures what was trained in ``run_dir`` and writes ``evaluation.json``; for a law, more files.
+
+    Args:
+        run_dir: directory of a finished run. For a law, ``evaluation.csv`` and ``regret.png`` are written to it too.
+        pictures: whether to draw ``regret.png``.
 
     Returns:
-        What ``evaluation.json`` holds. Of a law: mean, median, 95th percentile and worst regret, the same of the
-        minimum, and ``constant_regret_median``, that of the best constant knobs. Outside tuning: ``return_mean``,
-        ``return_sd`` and ``return_worst``, ``chance_return_mean``, and Gymnasium's ``reward_threshold``, if any.
+        The contents of ``evaluation.json``. For a law these are mean, median, 95th percentile and maximum of its regret
+        and of the minimum of f, and ``constant_regret_median``, the median regret of the best constant knobs. Outside
+        tuning they are ``return_mean``, ``return_sd``, ``return_worst``, ``chance_return_mean`` (the mean return of
+        random actions), and ``reward_threshold`` where Gymnasium has one.
 
     Raises:
-        UsageError: there is no finished run in ``run_dir``, or one of a tuning problem whose optimum is not known.
+        UsageError: ``run_dir`` holds no finished run, or the optimum of its tuning problem is not known.
     """
     files = RunDir(run_dir)
     problem = files.config("RUN_DIR").problem()
@@ -75,7 +79,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
 
 
 def _returns(problem: Problem, policy: Policy) -> dict[str, float]:
-    """Of the policy and of chance, over held-out episodes."""
+    """Measures the returns of the policy and of random actions over held-out episodes, and summarises them."""
     returns = held_out_returns(problem, TrainedPolicy(policy, problem))
     summary = {
         "return_mean": returns.mean(),
@@ -89,7 +93,7 @@ def _returns(problem: Problem, policy: Policy) -> dict[str, float]:
 
 
 def _write_table(path: pathlib.Path, found: Regret) -> None:
-    """One row a condition: conditions, knobs, best knobs, f and its minimum."""
+    """Writes a CSV with a row for each condition: conditions, knobs, best knobs, f and its minimum."""
     parts = {"condition": found.conditions, "knob": found.knobs, "best_knob": found.best_knobs}
     names = [f"{name}_{j}" for name, part in parts.items() for j in range(part.shape[1])]
     table = np.concatenate([*parts.values(), found.values[:, None], found.best_values[:, None]], axis=1)

@@ -1,4 +1,4 @@
-"""``python -m ppo.study NAME``: the studies of this program. One that was interrupted goes on where it was."""
+"""``python -m ppo.study NAME``: runs a study, or continues it after an interruption."""
 
 import importlib
 import pathlib
@@ -13,26 +13,26 @@ from ppo.evaluation.plots import matplotlib_installed
 from ppo.studies.runs import Options
 
 MAX_SEEDS = 1000
-OPTIONS = {"seeds", "quick", "only"}
+OPTIONS = {"seeds", "quick", "only"}  # options that only some studies take
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Studies of this program. A study that was interrupted goes on where it was."""
+    """Runs a study. The same command continues it after an interruption."""
 
     study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation", "control", "tempcontrol"]]
     """scaling: collect, train and broadcast for 0 to 64 drivers and evaluations of 0, 1 and 20 ms (64 episodes x 2
     time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
-    thesis: its learning experiments, ours beside theirs. ablation: the defaults, each changed alone. control:
-    Gymnasium's tasks. tempcontrol: the article's models on its slow process, and simple controllers."""
+    thesis: the thesis's learning experiments, its results beside this program's. ablation: the defaults, each changed
+    alone. control: Gymnasium's tasks. tempcontrol: the article's models on its slow process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
     seeds: int = 10
-    """Seeds of each experiment (not scaling)."""
+    """Number of seeds of each experiment (not scaling)."""
     quick: bool = False
-    """A small fraction of the training steps, to see that it works (not scaling)."""
+    """Take a small fraction of the training steps, to check that the study works (not scaling)."""
     only: str | None = None
-    """One group of the runs: modes, failure, samplers, algorithms or ten (thesis); returns, times, longer or race
+    """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); returns, times, longer or race
     (tempcontrol); an environment's id (control)."""
 
 

@@ -1,4 +1,4 @@
-"""``python -m ppo.tune``: searches for the hyper-parameters with which training does best, with Optuna."""
+"""``python -m ppo.tune``: searches for the best hyper-parameters of a training with Optuna."""
 
 import dataclasses
 import pathlib
@@ -15,18 +15,18 @@ from ppo.experiments.search import Search, check_packages, tune
 
 @dataclass(frozen=True)
 class Arguments(ConfigArguments):
-    """Searches for the hyper-parameters with which training does best (the extra tune), several trials side by side.
+    """Searches for the best hyper-parameters of a training (the extra tune), with several trials at a time.
 
-    The flags of ppo.train hold for every trial, and what they set is not searched for. The study is a file: the same
-    command again goes on where it was.
+    The flags of ppo.train hold for every trial, and what they set is not searched for. The study is kept in a file: the
+    same command continues it after an interruption.
     """
 
     trials: int = 50
-    """Trials in all, those of earlier calls included; pruned ones count."""
+    """Number of trials in all, including those of earlier calls and pruned ones."""
     seeds: int = 2
-    """Runs a trial, with the seeds from --seed on; a trial's score is their mean."""
+    """Number of runs of a trial, with the seeds from --seed on; the score of a trial is their mean."""
     jobs: int = 0
-    """Trials side by side; 0 for one a core."""
+    """Number of trials at a time; 0 for one on each core."""
     out: str | None = None
     """Directory of the study (runs/tune-<env>)."""
     quiet: bool = False
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> None:
     jobs = arguments.jobs or cores()
     base = arguments.to_config()
     if base.drivers == "auto" and jobs > 1:
-        base = dataclasses.replace(base, drivers=0)  # the trials have the cores
+        base = dataclasses.replace(base, drivers=0)  # the cores are taken by the trials
     if not base.eval_every:
         raise UsageError("--eval-every 0: trials are judged by their evaluations")
     resolve(base)

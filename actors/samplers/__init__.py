@@ -1,4 +1,7 @@
-"""Start samplers: where the episodes of a training step begin. One strategy a file, one contract."""
+"""Start samplers, which choose where the episodes of a training step begin; one strategy a file.
+
+A sampler draws starts and nothing else: running slots, and anything that knows of drivers, may not live here.
+"""
 
 from actors.samplers.base import Sampler
 from actors.samplers.latin_hypercube import LatinHypercube

@@ -1,4 +1,4 @@
-"""The contract of a start sampler."""
+"""The base class of start samplers."""
 
 from abc import ABC, abstractmethod
 
@@ -13,13 +13,13 @@ class Sampler(ABC):
     To add your own, subclass this, write ``sample`` and pass ``--sampler package.module:Class``.
 
     Args:
-        l_bounds, u_bounds: bounds of a start state, ``[dims]`` each.
+        l_bounds, u_bounds: lower and upper bounds of a start state, ``[dims]`` each.
     """
 
     asks_policy: bool = False
-    """Whether ``sample`` asks the policy about starts, which then must be what it observes."""
+    """Whether ``sample`` asks the policy about starts; start states must then be observations."""
     preload: tuple[str, ...] = ()
-    """Modules that are slow to import and that ``sample`` needs: imported once and shared by all drivers."""
+    """Modules that ``sample`` needs and that are slow to import; they are imported once and shared by all drivers."""
 
     def __init__(self, l_bounds: np.ndarray, u_bounds: np.ndarray):
         self.l_bounds = np.asarray(l_bounds, np.float64)
@@ -30,17 +30,17 @@ class Sampler(ABC):
     def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
         """Returns rows ``rows`` of the step's design of ``n`` starts.
 
-        The design is a function of ``n``, ``rng`` and ``policy`` alone: each driver asks for its own rows of it, and
-        they must be the same rows whatever is asked for beside them. The simple way is to draw all ``n`` and slice.
+        The design must be a function of ``n``, ``rng`` and ``policy`` alone: each driver asks for its own rows, and a
+        row must not depend on which other rows are asked for. The simplest way is to draw all ``n`` starts and slice.
 
         Args:
-            n: starts in the whole step.
-            rng: the step's generator, in the same state whoever asks.
-            policy: the current policy.
-            rows: the contiguous rows wanted.
+            n: number of starts in the whole training step.
+            rng: generator of the training step, in the same state for every driver.
+            policy: current policy.
+            rows: contiguous rows to return.
 
         Returns:
-            ``[len(rows), dims]`` within the bounds.
+            Start states within the bounds, ``[len(rows), dims]``.
         """
 
     def scale(self, unit: np.ndarray) -> np.ndarray:

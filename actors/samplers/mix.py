@@ -1,4 +1,4 @@
-"""Heterogeneous sampling, and samplers by name."""
+"""Mixes of samplers, and samplers by name."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,13 @@ HETEROGENEOUS = "random:1,lhs:1,uncertainty:1"
 
 
 class Mix(Sampler):
-    """Several samplers, each for a contiguous share of the step's slots in proportion to its weight.
+    """Several samplers, each of which draws the starts of a contiguous share of the step's slots.
 
-    With three equal shares, three drivers run one sampler each; any other number of drivers changes nothing.
+    With three equal shares, three drivers run one sampler each; the starts do not depend on the number of drivers.
+
+    Args:
+        samplers: samplers with the same bounds.
+        weights: weight of each sampler, to which its share is proportional.
     """
 
     def __init__(self, samplers: Sequence[Sampler], weights: Sequence[float]):
@@ -30,13 +34,13 @@ class Mix(Sampler):
         self.weights = np.asarray(weights, np.float64)
 
     def shares(self, n: int) -> list[slice]:
-        """The slots of each sampler, out of ``n``."""
+        """Returns the slots of each sampler, out of ``n`` slots."""
         ends = np.rint(n * np.cumsum(self.weights) / np.sum(self.weights)).astype(int)
         return [slice(int(a), int(b)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
     def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
         parts = [np.empty((0, self.dims))]
-        # A generator each, so that what one sampler draws does not depend on how much another drew before it.
+        # Each sampler has its own generator, so that its draws do not depend on how many another sampler made.
         for sampler, share, own in zip(self.samplers, self.shares(n), rng.spawn(len(self.samplers)), strict=True):
             start, stop = max(rows.start, share.start), min(rows.stop, share.stop)
             if start < stop:
@@ -51,8 +55,11 @@ def make_sampler(spec: str, l_bounds: np.ndarray, u_bounds: np.ndarray, candidat
     Args:
         spec: ``random``, ``lhs``, ``uncertainty``, ``heterogeneous``, ``package.module:Class``, or a mix of them such
             as ``random:2,lhs:1``.
-        l_bounds, u_bounds: bounds of a start state.
-        candidates: for uncertainty sampling, candidates a start.
+        l_bounds, u_bounds: lower and upper bounds of a start state, ``[dims]`` each.
+        candidates: number of candidates for each start of uncertainty sampling.
+
+    Raises:
+        UsageError: ``spec`` names no sampler, or a weight is not above 0.
     """
     samplers, weights = [], []
     for item in (HETEROGENEOUS if spec == "heterogeneous" else spec).split(","):
@@ -65,7 +72,7 @@ def make_sampler(spec: str, l_bounds: np.ndarray, u_bounds: np.ndarray, candidat
 
 
 def _weighted(spec: str, item: str) -> tuple[str, float]:
-    """Splits ``name:weight``; ``package.module:Class`` alone has weight 1."""
+    """Splits ``name:weight`` into its parts; without a weight, ``package.module:Class`` included, the weight is 1."""
     name, _, tail = item.strip().rpartition(":")
     try:
         weight = float(tail)
@@ -77,6 +84,7 @@ def _weighted(spec: str, item: str) -> tuple[str, float]:
 
 
 def _sampler_class(spec: str, name: str) -> type[Sampler]:
+    """Returns the class of the sampler ``name``, which is a part of ``spec``."""
     if name in SAMPLERS:
         return SAMPLERS[name]
     if ":" not in name:

@@ -1,4 +1,4 @@
-"""Uniform starts."""
+"""Uniform random starts."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from actors.samplers.base import Sampler
 
 
 class Random(Sampler):
-    """Every start uniform within the bounds, independent of the others."""
+    """Draws each start uniformly within the bounds, independently of the others."""
 
     def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
         return self.scale(rng.random((n, self.dims)))[rows]

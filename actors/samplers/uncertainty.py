@@ -1,23 +1,23 @@
-"""Starts where the policy is less sure."""
+"""Starts where the policy is uncertain."""
 
 import numpy as np
 
 from actors.policy import Policy
 from actors.samplers.base import Sampler
 
-SHARPNESS = 0.25  # of the choice among ranks: 0 would be random starts, infinity always the first
+SHARPNESS = 0.25  # exponent of the rank: 0 would give random starts, infinity always the most uncertain candidate
 
 
 class Uncertainty(Sampler):
-    """Each start is one of many random candidates, the more likely the higher the policy's entropy there.
+    """Chooses each start among many random candidates, with a preference for those where the policy is uncertain.
 
-    Candidates are ranked by entropy (Lewis & Gale 1994), and the one at rank r is taken with a probability in
-    proportion to r^-SHARPNESS (Kirsch et al. 2023, arXiv 2106.12059, softrank). Always taking the first would put
-    all starts of a batch into one corner of the conditions, where the entropy has its maximum, and the rest would
-    be forgotten.
+    Candidates are ranked by the policy's entropy (Lewis & Gale 1994), and the one at rank r is taken with a probability
+    in proportion to r^-SHARPNESS (Kirsch et al. 2023, arXiv 2106.12059, softrank). The entropy is that of the std
+    without its floor. ``docs/method.md`` gives the reasons.
 
-    A policy whose std does not depend on the state makes all candidates tie, which leaves random starts. Here it
-    does depend on it, and where the std is floored the candidates are ranked by the unfloored one.
+    Args:
+        l_bounds, u_bounds: lower and upper bounds of a start state, ``[dims]`` each.
+        candidates: number of candidates for each start.
     """
 
     asks_policy = True
@@ -30,7 +30,7 @@ class Uncertainty(Sampler):
 
     def sample(self, n: int, rng: np.random.Generator, policy: Policy, rows: slice) -> np.ndarray:
         candidates = self.scale(rng.random((n, self.candidates, self.dims)))[rows]
-        ranks = np.searchsorted(self._cumulative, rng.random(n)[rows], side="right")  # 0 is the least sure
+        ranks = np.searchsorted(self._cumulative, rng.random(n)[rows], side="right")  # rank 0 is the most uncertain
         order = np.argsort(-policy.uncertainty(candidates), axis=1)
-        first = np.arange(len(candidates))
-        return candidates[first, order[first, ranks]]
+        index = np.arange(len(candidates))
+        return candidates[index, order[index, ranks]]

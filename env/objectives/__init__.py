@@ -1,4 +1,7 @@
-"""Objectives f(x, c): what a tuning law minimises over the knobs x for given conditions c."""
+"""Objectives f(x, c), which a tuning law minimises over the knobs x for given conditions c.
+
+Functions and the search for their optimum live here; episodes, rewards and policies may not.
+"""
 
 from env.objectives.base import Objective
 from env.objectives.benchmarks import Ackley, Benchmark, Rosenbrock, ShiftedAckley, Sphere
@@ -10,6 +13,6 @@ OBJECTIVES: dict[str, type[Benchmark]] = {
     "rosenbrock": Rosenbrock,
     "sphere": Sphere,
 }
-"""The built-in objectives by the name that ``--env`` takes."""
+"""Built-in objectives by the name that ``--env`` takes."""
 
 __all__ = ["OBJECTIVES", "Ackley", "Objective", "Rosenbrock", "ShiftedAckley", "Sphere", "solve_numerically"]

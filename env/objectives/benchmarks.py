@@ -12,7 +12,7 @@ from env.errors import UsageError
 from env.objectives.base import Objective
 from env.objectives.solve import polish
 
-CHAIN_POINTS = 801
+CHAIN_POINTS = 801  # grid points of each knob
 
 
 class Benchmark(Objective):
@@ -31,21 +31,22 @@ class Benchmark(Objective):
         self.conditions = dims - knobs
 
     def raw(self, z: np.ndarray) -> np.ndarray:
-        """f of raw coordinates ``[n, dims]``."""
+        """Returns f ``[n]`` of raw coordinates ``[n, dims]``."""
         raise NotImplementedError
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
         return self.raw(self.bound * np.concatenate([x, c], axis=1))
 
     def _solution(self, x: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns knobs ``[m, knobs]`` and their f ``[m]``."""
         return x, self(x, c)
 
 
 class Ackley(Benchmark):
     """Ackley's function on [-32.768, 32.768]^n; minimum 0 at 0 (Ackley 1987; a=20, b=0.2, c=2 pi).
 
-    Both of its terms grow with every |z_i| at fixed other coordinates or are least at z_i = 0, so the best knobs
-    are 0 whatever the conditions: a constant law.
+    Whatever the other coordinates are, each of its two terms is least at z_i = 0. So the best knobs are 0 under all
+    conditions: the best law is constant.
     """
 
     bound = 32.768
@@ -61,14 +62,17 @@ class Ackley(Benchmark):
 
 
 class ShiftedAckley(Ackley):
-    """Ackley's function of the knobs alone, displaced by ``shift(c)``: minimum 0, at knobs that move with c.
+    """Ackley's function of the knobs alone, displaced by ``shift(c)``; minimum 0 at knobs that change with c.
 
-    The conditions only displace. As coordinates of their own they would flatten the function wherever they are not
-    near 0, and a law that ignores them would look nearly as good as the right one.
+    The conditions only displace the function. As its coordinates they would flatten it wherever they are not near 0,
+    and a law that ignores them would have nearly the error of the best one.
     """
 
     def shift(self, c: np.ndarray) -> np.ndarray:
-        """Best knobs ``[n, knobs]``, in [-0.5, 0.5]: knob j follows the mean of conditions j and j + 1, cyclically."""
+        """Returns the best knobs ``[n, knobs]``, in [-0.5, 0.5].
+
+        Knob j follows the mean of conditions j and j + 1, counted cyclically.
+        """
         j = np.arange(self.knobs)
         drive = 0.5 * (c[:, j % self.conditions] + c[:, (j + 1) % self.conditions])
         return 0.5 * np.sin(0.5 * np.pi * drive + j)
@@ -91,7 +95,11 @@ class Rosenbrock(Benchmark):
         return np.sum(100 * (after - here * here) ** 2 + (1 - here) ** 2, axis=1)
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """With one knob z and first condition y the stationary points are the roots of 400z^3 + (2-400y)z - 2."""
+        """Returns the best knobs and their f; see ``Objective.solve``.
+
+        With one raw knob z and the first raw condition y, the stationary points are the real roots of
+        400 z^3 + (2 - 400 y) z - 2.
+        """
         if self.knobs > 1:
             return self._solve_chain(c)
         roots = [np.roots([400, 0, 2 - 400 * y, -2]) for y in self.bound * c[:, 0]]
@@ -102,11 +110,14 @@ class Rosenbrock(Benchmark):
         return self._solution(candidates[np.arange(len(c)), best][:, None], c)
 
     def _solve_chain(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Several knobs, each tied to its neighbours alone: dynamic programming over a grid of each knob in turn
-        finds the global valley (local searches from outside get caught in others), and a local search its floor."""
+        """Solves for several knobs, each of which is coupled to its neighbours alone.
+
+        Dynamic programming over a grid of each knob in turn finds the valley of the global minimum, which local
+        searches from elsewhere may miss; a local search then finds the minimum in it.
+        """
         z = np.linspace(-self.bound, self.bound, CHAIN_POINTS)
         cost, choices = np.zeros(CHAIN_POINTS), []
-        for _ in range(self.knobs - 1):  # cost[i]: least sum of the terms before a knob, if it is z[i]
+        for _ in range(self.knobs - 1):  # cost[i] is the least sum of the terms before a knob whose value is z[i]
             totals = cost[:, None] + 100 * (z - z[:, None] ** 2) ** 2 + (1 - z[:, None]) ** 2
             choices.append(np.argmin(totals, axis=0))
             cost = np.min(totals, axis=0)
@@ -119,7 +130,7 @@ class Rosenbrock(Benchmark):
 
 
 class Sphere(Benchmark):
-    """The sum of squares on [-5.12, 5.12]^n; minimum 0 at 0. The best knobs are 0: a constant law."""
+    """The sum of squares on [-5.12, 5.12]^n; minimum 0 at 0. The best knobs are 0: the best law is constant."""
 
     bound = 5.12
 

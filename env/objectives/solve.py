@@ -1,23 +1,23 @@
-"""The minimum of an objective that is cheap to evaluate, found numerically."""
+"""Finds the minimum of an objective that is cheap to evaluate."""
 
 import numpy as np
 
 from env.objectives.base import Objective
 
-GRID_POINTS = 4001  # along one knob; its square root along each of two
+GRID_POINTS = 4001  # on the grid of a single knob; two knobs have 201 each
 SOBOL_POINTS = 4096
-POLISHED = 16  # best starts that are polished, for each condition
+POLISHED = 16  # number of best candidates, for each condition, from which a local search starts
 
 
 def solve_numerically(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Minimises ``objective`` over its knobs for each row of ``c``.
 
-    One or two knobs: a dense grid. More: a Sobol set. The best points of either are polished by L-BFGS-B inside
-    the bounds (SciPy), which takes a smooth f to about 1e-12 of its minimum. Deterministic; costs thousands of
-    evaluations a row, so it is not meant for an expensive black box.
+    Candidates are a dense grid for one or two knobs, and a Sobol set for more. SciPy's L-BFGS-B then searches from the
+    best of them, inside the bounds, which takes a smooth f to about 1e-12 of its minimum. The result is deterministic.
+    A row costs thousands of evaluations, so this is not meant for an expensive black box.
 
     Args:
-        objective: f, evaluated outside of any count or added cost.
+        objective: the objective f; these evaluations are not counted and have no added latency.
         c: conditions, ``[m, conditions]``.
 
     Returns:
@@ -32,8 +32,17 @@ def solve_numerically(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, 
 
 
 def polish(objective: Objective, starts: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Searches locally from each of ``starts`` ``[m, s, knobs]``, and returns the best knobs and f for each row."""
-    from scipy.optimize import minimize  # here, since only who needs it should pay for it
+    """Minimises f locally from each of the starts of each row.
+
+    Args:
+        objective: the objective f.
+        starts: knobs to start from, ``[m, s, knobs]``.
+        c: conditions, ``[m, conditions]``.
+
+    Returns:
+        Best knobs ``[m, knobs]`` and their f ``[m]``.
+    """
+    from scipy.optimize import minimize  # imported here, since it is slow to load and rarely needed
 
     best_x, best_f = starts[:, 0].copy(), objective(starts[:, 0], c)
     for i, row in enumerate(c):
@@ -50,7 +59,7 @@ def polish(objective: Objective, starts: np.ndarray, c: np.ndarray) -> tuple[np.
 
 
 def _candidates(knobs: int) -> np.ndarray:
-    """Points of [-1, 1]^knobs to start from, ``[points, knobs]``."""
+    """Returns candidates ``[points, knobs]`` that fill [-1, 1]^knobs."""
     if knobs <= 2:
         side = GRID_POINTS if knobs == 1 else 201
         axes = np.meshgrid(*[np.linspace(-1, 1, side)] * knobs, indexing="ij")

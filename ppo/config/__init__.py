@@ -4,7 +4,7 @@ Loads no torch and runs nothing.
 """
 
 from ppo.config.fields import Config
-from ppo.config.resolve import resolve
+from ppo.config.resolution import resolve
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig
 
 __all__ = ["Config", "GAEConfig", "ResolvedConfig", "SlotConfig", "resolve"]

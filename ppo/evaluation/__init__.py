@@ -1,4 +1,4 @@
-"""How good a law or a policy is: errors, regrets, returns of held-out episodes, and their pictures.
+"""Measures of laws and policies: errors, regrets, returns of held-out episodes, and a picture of regrets.
 
-Trains nothing and knows no run directory.
+Nothing here may train, or read or write run directories.
 """

@@ -1,4 +1,4 @@
-"""How good a law or a policy is: the error over fixed conditions, or the mean return of fixed episodes."""
+"""Scores of laws and policies in training: the error over fixed conditions, or the mean return of fixed episodes."""
 
 from dataclasses import dataclass
 
@@ -10,18 +10,18 @@ from ppo.config import ResolvedConfig
 from ppo.evaluation.conditions import fixed_conditions
 
 LINE_POINTS = 21  # conditions -1, -0.9, .., 1, as in the thesis
-SOBOL_POINTS = 64  # where there are several conditions
+SOBOL_POINTS = 64  # points for several conditions
 NAMES = {"mse": "eval/error", "msle": "eval/error", "mean_objective": "eval/objective", "mean_return": "eval/return"}
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Scores what the pool returns for an evaluation.
+    """Scores the trajectories of evaluations.
 
     Attributes:
-        metric: ``mse`` or ``msle`` of f to its minimum; ``mean_objective`` where the minimum is not known;
-            ``mean_return`` outside tuning, where more is better.
-        optimum: least f for each of the conditions, ``[m]``, or None.
+        metric: name of the score: ``mse`` or ``msle`` of f to its minimum, ``mean_objective`` where the minimum is not
+            known, or ``mean_return`` outside tuning, where more is better.
+        optimum: least f for each of the conditions, ``[m]``; None where it is not known.
     """
 
     metric: str
@@ -33,7 +33,7 @@ class Evaluator:
         return NAMES[self.metric]
 
     def score(self, trajectory: Trajectory) -> float:
-        """The score of merged evaluation trajectory."""
+        """Returns the score of the merged trajectory of an evaluation."""
         if self.metric == "mean_return":
             return float(np.mean(first_episode_returns(trajectory)))
         values = trajectory.objectives[:, -1]
@@ -47,7 +47,7 @@ class Evaluator:
 def first_episode_returns(trajectory: Trajectory) -> np.ndarray:
     """Returns the undiscounted return of the first episode of each slot, ``[n]``."""
     ends = trajectory.terminations | trajectory.truncations
-    before_end = np.cumsum(ends, axis=1) - ends == 0  # the step that ends it still counts
+    before_end = np.cumsum(ends, axis=1) - ends == 0  # the time step that ends the episode is included
     return np.where(before_end, trajectory.rewards, 0.0).sum(axis=1)
 
 

@@ -1,4 +1,7 @@
-"""Returns over episodes that neither training nor its evaluations have seen, the same ones for every controller."""
+"""Measures returns over held-out episodes.
+
+Neither a training nor its evaluations use these episodes, and they are the same for all controllers.
+"""
 
 from typing import Any, Protocol
 
@@ -15,17 +18,22 @@ SEED = 0
 
 
 class Controller(Protocol):
-    """Anything that acts: a controller of ``env.controllers``, a trained policy, random actions."""
+    """Anything that acts: a controller of ``env.controllers``, a trained policy, or random actions."""
 
     def reset(self, rows: int) -> None:
         """Starts ``rows`` episodes."""
 
     def act(self, obs: np.ndarray) -> np.ndarray:
-        """Returns the environment's actions for observations ``[rows, obs_dim]``."""
+        """Returns actions of the environment for observations ``[rows, obs_dim]``."""
 
 
 class TrainedPolicy:
-    """A trained policy that takes its likeliest actions."""
+    """A trained policy that takes its likeliest actions.
+
+    Args:
+        policy: trained policy.
+        problem: problem that it was trained on.
+    """
 
     def __init__(self, policy: Policy, problem: Problem):
         self._policy = policy
@@ -40,14 +48,18 @@ class TrainedPolicy:
 
 
 class RandomActions:
-    """Actions drawn at random from the action space."""
+    """Actions drawn at random from the action space, with a fixed seed.
+
+    Args:
+        problem: problem whose actions are drawn.
+    """
 
     def __init__(self, problem: Problem):
-        self._one = problem.describe().action_space
+        self._action_space = problem.describe().action_space
 
     def reset(self, rows: int) -> None:
         """Starts episodes."""
-        self._space = batch_space(self._one, rows)
+        self._space = batch_space(self._action_space, rows)
         self._space.seed(SEED)
 
     def act(self, obs: np.ndarray) -> np.ndarray:
@@ -58,13 +70,22 @@ class RandomActions:
 def held_out_returns(
     problem: Problem, controller: Controller, episodes: int = EPISODES, seed: int = SEED
 ) -> np.ndarray:
-    """Measures the undiscounted return of each episode, ``[episodes]``: to its end, or without a limit a slot long.
+    """Measures the undiscounted return of each held-out episode, without the environment's computing load.
 
-    Another ``seed`` gives other episodes, for tuning a controller on. What only keeps the processor busy is left out.
+    An episode that the environment does not limit lasts no longer than a slot.
+
+    Args:
+        problem: problem to act on.
+        controller: controller to measure.
+        episodes: number of episodes.
+        seed: seed of the episodes; another one than the default gives episodes to tune a controller on.
+
+    Returns:
+        Returns, ``[episodes]``.
     """
     problem = problem.without_load()
     batch = problem.make_batch(episodes, None)
-    # A list, which vector environments take and their type omits.
+    # Vector environments accept a list of seeds, which the type of ``reset`` omits.
     seeds: Any = [env_seed(seed, 0, Stream.HELD_OUT, i, 0) for i in range(episodes)]
     obs, _ = batch.reset(seed=seeds)
     controller.reset(episodes)
@@ -76,7 +97,7 @@ def held_out_returns(
         over |= ended
         if over.all():
             break
-        if ended.any():  # those go on, and are not counted any more
+        if ended.any():  # rows that have ended run on, and are not counted
             obs, _ = batch.reset(seed=seeds, options={"reset_mask": ended})
     batch.close()
     return total

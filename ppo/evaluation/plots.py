@@ -1,4 +1,4 @@
-"""The picture of a regret, with matplotlib (the extra ``plot``)."""
+"""Draws regrets with matplotlib (the extra ``plot``)."""
 
 import importlib.util
 import pathlib
@@ -7,7 +7,7 @@ import numpy as np
 
 from ppo.evaluation.regret import Regret
 
-TINY = 1e-16  # regrets below it count as none
+TINY = 1e-16  # regrets below it are drawn as if they were equal to it
 
 
 def matplotlib_installed() -> bool:
@@ -16,7 +16,7 @@ def matplotlib_installed() -> bool:
 
 
 def draw_regret(path: pathlib.Path, found: Regret) -> None:
-    """Regret over the condition, or over the share of conditions, and the law's knobs beside the best ones."""
+    """Draws regret over the condition, or over the share of conditions, and the law's knobs over the best ones."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")

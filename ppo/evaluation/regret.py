@@ -1,4 +1,4 @@
-"""Regret: how far f under a law is from its minimum, over conditions that are always the same."""
+"""Regret: f under a law minus the minimum of f, over fixed conditions."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from actors.law import Law
 from env.objectives import Objective
 from ppo.evaluation.conditions import fixed_conditions
 
-LINE_POINTS = 201  # conditions on a line
-SOBOL_POINTS = 256  # where there are several
+LINE_POINTS = 201  # points for a single condition
+SOBOL_POINTS = 256  # points for several conditions
 KINDS = ("mean", "median", "p95", "worst")
-CONSTANT_SEED = 0  # of the search for the best constant knobs
+CONSTANT_SEED = 0  # seed of the search for the best constant knobs
 
 
 def regret_conditions(conditions: int) -> np.ndarray:
@@ -21,13 +21,13 @@ def regret_conditions(conditions: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Regret:
-    """A law beside the true optimum.
+    """Knobs of a law, and f at them, beside the optimum.
 
     Attributes:
-        conditions: ``[m, conditions]``.
-        knobs: what the law sets, ``[m, knobs]``.
-        values: f there, ``[m]``.
-        best_knobs, best_values: the optimum, of the same shapes.
+        conditions: conditions, ``[m, conditions]``.
+        knobs: knobs of the law, ``[m, knobs]``.
+        values: f at the knobs of the law, ``[m]``.
+        best_knobs, best_values: best knobs, ``[m, knobs]``, and f at them, ``[m]``.
     """
 
     conditions: np.ndarray
@@ -38,11 +38,11 @@ class Regret:
 
     @property
     def regret(self) -> np.ndarray:
-        """f under the law minus its minimum, ``[m]``; never below 0 but for the precision of the optimum."""
+        """f under the law minus its minimum, ``[m]``; below 0 only by the error of the optimum."""
         return self.values - self.best_values
 
     def summary(self) -> dict[str, float]:
-        """Returns mean, median, 95th percentile and worst regret, and the same of the minimum, to compare."""
+        """Returns mean, median, 95th percentile and maximum, both of the regret and of the minimum of f."""
         statistics = {}
         for name, values in (("regret", self.regret), ("minimum", self.best_values)):
             median, high = np.percentile(values, (50, 95))
@@ -51,7 +51,7 @@ class Regret:
 
 
 def measure_regret(objective: Objective, law: Law) -> Regret | None:
-    """Measures the regret of a law; None where the optimum is not known."""
+    """Measures the regret of a law; returns None where the optimum is not known."""
     conditions = regret_conditions(objective.conditions)
     solution = objective.solve(conditions)
     if solution is None:
@@ -61,9 +61,10 @@ def measure_regret(objective: Objective, law: Law) -> Regret | None:
 
 
 def constant_regret(objective: Objective) -> float:
-    """Returns the median regret of the best constant knobs: those that minimise the mean of f over the same conditions.
+    """Returns the median regret of the best constant knobs, which minimise the mean of f over the same conditions.
 
-    Found by differential evolution (SciPy), so it is as good as that search, and the same every time.
+    The knobs are found by SciPy's differential evolution with a fixed seed: the result is deterministic, and as good as
+    that search is.
     """
     from scipy.optimize import differential_evolution
 

@@ -1,4 +1,4 @@
-"""What benchmarks, searches and studies share: workloads, a peer to compare with, tables, parallel calls.
+"""What benchmarks, searches and studies share: workloads, Stable-Baselines3 as a peer, tables, and parallel calls.
 
-Anything that one study alone needs lives with that study.
+Nothing that a single study needs may live here; it belongs to that study in ``ppo/studies``.
 """

@@ -1,8 +1,9 @@
 """The figures of ``python -m ppo.bench``.
 
-Both sides: 64 episodes x 2 time steps of 2-D Ackley in a training step, 10 epochs of a full batch of 128, two 64x64
-tanh networks, one thread. They differ in precision (float64 here where log-probabilities need it, float32 there), and
-in that episodes end as terminated there, the quicker way for Stable-Baselines3. Ours and theirs alternate; medians.
+On both sides a training step is 64 episodes x 2 time steps of 2-D Ackley and 10 epochs of a full batch of 128, with two
+64x64 tanh networks and one thread. The sides differ in precision (float64 here where log-probabilities need it, float32
+there) and in that episodes end as terminated there, which is quicker for Stable-Baselines3. This program and the peer
+are measured in turn; the figures are medians.
 """
 
 import dataclasses
@@ -41,23 +42,30 @@ from ppo.experiments.workloads import (
     training,
 )
 
-BLOCKS = 5
+BLOCKS = 5  # measurements of each side
 Values = tuple[str, str, str, str]
-"""This program's figure, the peer's, what is measured, and the target."""
-IN_A_ROW = 20  # evaluations below the error that counts as solved
+"""Texts of a row: this program's figure, the peer's figure, the measured value, and the target."""
+IN_A_ROW = 20  # consecutive evaluations with an error below SOLVED, after which the problem counts as solved
 SOLVED = 0.01
 
 
 def alternated(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float]:
-    """Returns the medians of both, measured in turn."""
+    """Calls both in turn and returns the medians of what they measure."""
     pairs = [(ours(), theirs()) for _ in range(BLOCKS)]
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
 def training_step(drivers: int, sampler: str, processes: int, target: str) -> Values:
-    """Measures the milliseconds of a training step."""
+    """Measures the milliseconds of a training step.
+
+    Args:
+        drivers: number of this program's drivers.
+        sampler: this program's start sampler.
+        processes: number of the peer's worker processes; 0 for none.
+        target: text of the target.
+    """
     config = dataclasses.replace(STANDARD, drivers=drivers, sampler=sampler)
-    with training(config) as trainer:  # first, so that the drivers' fork server is not the peer's
+    with training(config) as trainer:  # opened first, so that the drivers' fork server is not the peer's
         step_ms(trainer, 30)
         peer = ackley_peer(processes)
         peer.train(10 * TRAINING_STEP)
@@ -73,14 +81,14 @@ def training_step(drivers: int, sampler: str, processes: int, target: str) -> Va
 
 
 def environment_steps(target: str) -> Values:
-    """Time steps a second of 256 furnaces in this process, against Stable-Baselines3's batch of lean single ones."""
+    """Measures time steps a second of 256 furnaces in this process, beside Stable-Baselines3's batch of lean ones."""
     rows = 256
     batch = Problem("TempControl-v1", env_kwargs={"load_rounds": 0}).make_batch(rows, None)
     batch.reset(seed=0)
     peer = vec_env(LeanTempControl, rows)
     peer.reset()
     actions = np.random.default_rng(0).uniform(-1, 1, (rows, 1))
-    steps = 450 // BLOCKS  # within an episode
+    steps = 450 // BLOCKS  # all blocks together end before the episode does
 
     def seconds(env: Any) -> float:
         started = time.perf_counter()
@@ -94,11 +102,11 @@ def environment_steps(target: str) -> Values:
 
 
 def start(target: str) -> Values:
-    """Seconds until 64 drivers are ready, the fork server's own start included."""
+    """Measures the seconds until 64 drivers are ready, including the start of the fork server."""
     started = time.perf_counter()
     with collecting(Problem("ackley"), 64):
         ours = time.perf_counter() - started
-    library()  # imported before the clock starts, as what this program needs is
+    library()  # imported before its time is taken, as are the modules of this program
     started = time.perf_counter()
     peer = vec_env(LeanAckley, 64, processes=True)
     peer.reset()
@@ -108,7 +116,7 @@ def start(target: str) -> Values:
 
 
 def memory(target: str) -> Values:
-    """Private memory (USS) of a driver, at work."""
+    """Measures the private memory (USS) of a driver that has collected."""
     with collecting(Problem("ackley"), 8) as pool:
         collect_seconds(pool, range(5))
         ours = statistics.median(_uss(psutil.Process().children(recursive=True)))
@@ -120,13 +128,13 @@ def memory(target: str) -> Values:
 
 
 def _uss(processes: list[psutil.Process]) -> list[float]:
-    """Of the workers among them, which are children of a fork server."""
+    """Returns the private memory in MB of the workers among the processes, which are children of a fork server."""
     workers = [p for p in processes if p.parent() is not None and p.parent() != psutil.Process()]
     return [p.memory_full_info().uss / 1e6 for p in workers]
 
 
 def large_snapshot(target: str) -> Values:
-    """Milliseconds until 64 idle drivers hold a policy of a million parameters."""
+    """Measures the milliseconds until 64 idle drivers hold a policy of a million parameters."""
     with collecting(Problem("ackley"), 64) as pool:
         assert isinstance(pool, ProcessPool)
         snapshots = [fresh_snapshot(version, (1000, 1000)) for version in range(12)]
@@ -135,7 +143,7 @@ def large_snapshot(target: str) -> Values:
 
 
 def latency(drivers: int, target: str) -> Values:
-    """rho* with 20 ms latency an evaluation: the sum of all waiting over the time it took."""
+    """Measures rho* with a latency of 20 ms an evaluation: the sum of all latencies over the time that it took."""
     with collecting(Problem("ackley", evaluation_cost_ms=20.0), drivers) as pool:
         collect_seconds(pool, range(2))
         seconds = sum(collect_seconds(pool, range(2, 10)))
@@ -143,7 +151,7 @@ def latency(drivers: int, target: str) -> Values:
 
 
 def computing(target: str) -> Values:
-    """rho* of two drivers on evaluations that compute."""
+    """Measures rho* of two drivers with evaluations that keep a processor busy."""
     problem = Problem("ppo.experiments.workloads:ComputingAckley")
     times = {}
     for drivers in (1, 2):
@@ -154,8 +162,11 @@ def computing(target: str) -> Values:
     return f"{1000 * sum(times[2]):.0f} ms", f"{1000 * times[1][0]:.0f} ms with one", f"{rho:.2f}", target
 
 
-def erratic(target: str) -> Values:
-    """Collection time with evaluations of random cost, against dealing one slot at a time on the same draws."""
+def random_cost(target: str) -> Values:
+    """Measures the time of collecting with evaluations of random cost.
+
+    It is compared with a simulation that deals one slot at a time, with the same costs.
+    """
     steps = range(2, 8)
     with collecting(Problem("ppo.experiments.workloads:LognormalCostAckley"), 16) as pool:
         collect_seconds(pool, range(2))
@@ -166,7 +177,11 @@ def erratic(target: str) -> Values:
 
 
 def _dealing(step: int, drivers: int) -> tuple[float, float]:
-    """(Seconds that dealing the slots of a step one at a time to whoever is free would take, total / drivers)."""
+    """Simulates dealing the slots of a training step one at a time to the first driver that is free.
+
+    Returns:
+        Seconds until the last driver ends, and the sum of all slots' seconds over the number of drivers.
+    """
     collector = Collector(standard_job(Problem("ppo.experiments.workloads:RecordedCostAckley")))
     collector.update(fresh_snapshot(step))
     RecordedCostAckley.calls.clear()
@@ -180,12 +195,12 @@ def _dealing(step: int, drivers: int) -> tuple[float, float]:
 
 
 def automatic(cost_ms: float, target: str) -> Values:
-    """Time of a round with the number of drivers that is chosen, against the best of a sweep."""
+    """Measures the time of a round with the automatic number of drivers, beside the best of a sweep."""
     problem = Problem("ackley", evaluation_cost_ms=cost_ms)
     times = {}
     for drivers in (0, 1, 2, 4, 8, 16, 24, 32, 48, 64):
         if drivers < 8 and cost_ms >= 5:
-            continue  # hopeless, and slow to show it
+            continue  # far from the best, and slow to measure
         with collecting(problem, drivers) as pool:
             collect_seconds(pool, range(3))
             times[drivers] = sum(collect_seconds(pool, range(3, 13)))
@@ -201,9 +216,10 @@ def automatic(cost_ms: float, target: str) -> Values:
 def learning(target: str) -> Values:
     """Measures the seconds until 20 consecutive evaluations, 10 training steps apart, have an MSE under 0.01 on Ackley.
 
-    Here the defaults, there 64 episodes a step, rewards normalised and the learning rate annealed over 5,000 steps.
+    This program has its defaults. The peer has 64 episodes a training step, normalised rewards, and a learning rate
+    that is annealed over 5,000 training steps.
     """
-    ours, (theirs, reached) = _seconds_to_solve(), _peers_seconds_to_solve()
+    ours, (theirs, reached) = _seconds_to_solve(), _peer_seconds_to_solve()
     never = f"not within {LEARNING_STEPS:,} steps"
     shown = f"{theirs:.0f} s" if reached else f"{never}, {theirs:.0f} s"
     if ours is None:
@@ -212,7 +228,7 @@ def learning(target: str) -> Values:
 
 
 def _seconds_to_solve() -> float | None:
-    """Trains with the defaults; returns None where the error stays above what counts as solved."""
+    """Trains with the defaults; returns the seconds until Ackley is solved, or None where it never is."""
     with training(Config(env="ackley", drivers=0, seed=71)) as trainer:
         started, good = time.perf_counter(), 0
         for step in trainer:
@@ -223,8 +239,8 @@ def _seconds_to_solve() -> float | None:
     return None
 
 
-def _peers_seconds_to_solve() -> tuple[float, bool]:
-    """Trains the peer; returns the seconds it took, and whether it got there."""
+def _peer_seconds_to_solve() -> tuple[float, bool]:
+    """Trains the peer; returns the seconds of the training, and whether Ackley is solved at its end."""
     peer = ackley_peer(learning=True, seed=71)
     objective, c = Ackley(), np.linspace(-1, 1, 21)
     optimum = objective.solve(c[:, None])[1]
@@ -247,7 +263,7 @@ FIGURES: dict[str, Callable[[], Values]] = {
     "rho*, 20 ms latency, 16 drivers": lambda: latency(16, "15.5"),
     "rho*, 20 ms latency, 64 drivers": lambda: latency(64, "58"),
     "rho*, computing, 2 drivers on 2 cores": lambda: computing("1.9"),
-    "evaluations of random cost, 16 drivers": lambda: erratic("+5 %"),
+    "evaluations of random cost, 16 drivers": lambda: random_cost("+5 %"),
     "environment steps, TempControl-v1 without load": lambda: environment_steps("20 times"),
     "64 drivers ready": lambda: start("1.5 s"),
     "private memory of a driver": lambda: memory("20 MB"),

@@ -16,7 +16,16 @@ def map_in_processes(
 ) -> Iterator[tuple[A, R]]:
     """Calls ``function`` with each argument, ``workers`` at a time, each call in a new process.
 
-    Yields arguments and results as they come. What a call raises, or whoever takes the results, ends those not begun.
+    Args:
+        function: function to call; it and its arguments and results are pickled.
+        arguments: arguments, one for each call.
+        workers: number of calls at a time.
+        unit: name of a call in the progress bar.
+        quiet: whether to hide the progress bar.
+
+    Yields:
+        Pairs of an argument and its result, in the order in which the calls end. An exception in a call, or in the code
+        that takes the results, cancels the calls that have not begun.
     """
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, context, max_tasks_per_child=1) as executor:

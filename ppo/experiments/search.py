@@ -1,7 +1,7 @@
 """A search for the hyper-parameters with which training does best, with Optuna (the extra ``tune``).
 
-A trial trains once for each of a few seeds, so that a lucky seed does not win, and what it found can be repeated to the
-bit with a command.
+A trial trains once for each of a few seeds, so that no trial wins by a lucky seed, and stores the command that repeats
+its training to the bit.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ from ppo.config.command_line import WHERE_IT_RUNS, command_words
 from ppo.config.fields import flag
 from ppo.experiments.parallel import map_in_processes
 
-AVERAGED = 3  # evaluations at the end of a run, over which its score is the mean
+AVERAGED = 3  # number of evaluations at the end of a run whose mean is its score
 PLOTS = ("optimization_history", "param_importances", "parallel_coordinate")
 
 
 @dataclass(frozen=True)
 class Search:
-    """What all trials share: plain values, so that it travels to a process.
+    """Settings that all trials share: plain values, so that they can be sent to a process.
 
     Attributes:
-        base: the configuration that trials change.
-        seeds: runs a trial.
-        out: directory of the study; its runs go below it.
-        fixed: fields that are not searched for.
+        base: configuration that trials change.
+        seeds: number of runs of a trial.
+        out: directory of the study and of its runs.
+        fixed: names of the fields that are not searched for.
     """
 
     base: Config
@@ -45,16 +45,16 @@ class Search:
 
     @functools.cached_property
     def resolved(self) -> ResolvedConfig:
-        """The configuration that trials change, with its defaults."""
+        """Configuration that trials change, with its defaults filled in."""
         return resolve(self.base)
 
     @property
     def tuning(self) -> bool:
-        """Whether it is a tuning problem, whose score is an error to be minimised."""
+        """Whether the problem is a tuning problem, whose score is an error to be minimised."""
         return self.base.problem().family == "tuning"
 
     def space(self) -> dict[str, Any]:
-        """Returns what is searched: fields of the configuration and Optuna's distributions of their values."""
+        """Returns Optuna's distributions of the fields that are searched for, by name."""
         idle = set(self.fixed)
         if self.resolved.algo == "reinforce":
             idle |= {"update_epochs", "num_minibatches", "clip_coef", "gae_lambda"}
@@ -64,13 +64,20 @@ class Search:
         return {name: values for name, values in space.items() if name not in idle}
 
     def identity(self) -> dict[str, Any]:
-        """Returns what makes trials comparable: settings that their results depend on, and what is searched."""
+        """Returns what comparable trials share: all settings that change results, and the names of searched fields."""
         settings = json.loads(self.resolved.to_json())
         same = {flag(name): value for name, value in settings.items() if name not in WHERE_IT_RUNS}
         return same | {"--seeds": self.seeds, "searched": sorted(self.space())}
 
     def study(self, sampler_seed: int = 0) -> Any:
-        """The study in ``out``, made if there is none."""
+        """Opens the study in ``out``, or creates it.
+
+        Args:
+            sampler_seed: seed of Optuna's sampler.
+
+        Raises:
+            UsageError: the study in ``out`` has other settings.
+        """
         import optuna
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
@@ -99,7 +106,7 @@ class Search:
 
 
 def _tuning_space(resolved: ResolvedConfig) -> dict[str, Any]:
-    """Returns what is searched for a tuning problem."""
+    """Returns the distributions of the fields that are searched for on a tuning problem."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
     return {
@@ -113,7 +120,7 @@ def _tuning_space(resolved: ResolvedConfig) -> dict[str, Any]:
 
 
 def _control_space(resolved: ResolvedConfig) -> dict[str, Any]:
-    """Returns what is searched for a control problem."""
+    """Returns the distributions of the fields that are searched for on a control problem."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     batch = resolved.episodes * resolved.time_steps
@@ -131,7 +138,12 @@ def _control_space(resolved: ResolvedConfig) -> dict[str, Any]:
 
 
 def run_trial(search: Search, index: int) -> None:
-    """Asks for a trial, runs it, and tells the study what came of it."""
+    """Runs a trial that the study proposes, and tells the study its outcome.
+
+    Args:
+        search: settings of the search.
+        index: number of the call, from which the seed of Optuna's sampler is drawn.
+    """
     import optuna
 
     study = search.study(int(np.random.SeedSequence((search.base.seed, index)).generate_state(1)[0]))
@@ -142,19 +154,19 @@ def run_trial(search: Search, index: int) -> None:
         study.tell(trial, score(search, config, trial))
     except optuna.TrialPruned:
         study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-    except FloatingPointError:  # it diverged
+    except FloatingPointError:  # the training diverged
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
 
 
 def score(search: Search, config: Config, trial: Any) -> float:
-    """Mean over seeds of the mean of the last few evaluations.
+    """Trains once for each seed, and returns the mean over seeds of the mean of the last ``AVERAGED`` evaluations.
 
     Raises:
-        optuna.TrialPruned: where the best evaluation so far is worse than the median of other trials up to there.
+        optuna.TrialPruned: the best score so far is worse than the median of other trials up to the same step.
     """
     import optuna
 
-    from ppo.training.trainer import Trainer  # torch comes with it
+    from ppo.training.trainer import Trainer  # imported here, since it imports torch
 
     done: list[float] = []
     for seed in range(config.seed, config.seed + search.seeds):
@@ -175,18 +187,24 @@ def score(search: Search, config: Config, trial: Any) -> float:
 
 
 def command(config: Config) -> str:
-    """The command that trains with this configuration."""
+    """Returns the command that trains with a configuration."""
     return shlex.join(["python", "-m", "ppo.train", *command_words(config)])
 
 
 def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
-    """Runs trials until the study has so many, those that diverge apart, and draws it.
+    """Runs trials until the study has ``trials`` of them, diverged ones not counted, and draws the study.
+
+    Args:
+        search: settings of the search.
+        trials: number of trials, those of earlier calls included.
+        jobs: number of trials at a time.
+        quiet: whether to hide the progress bar.
 
     Returns:
         The best trial.
 
     Raises:
-        UsageError: nothing is left to search for, or no trial came to its end.
+        UsageError: nothing is left to search for, the directory cannot be made, or no trial was completed.
     """
     from optuna.trial import TrialState
 
@@ -198,12 +216,12 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
         raise UsageError(f"--out {search.out}: {error.strerror}") from None
     study = search.study()
     for trial in study.get_trials(states=(TrialState.RUNNING,)):
-        study.tell(trial.number, state=TrialState.FAIL)  # of a call that was killed
+        study.tell(trial.number, state=TrialState.FAIL)  # it belongs to a call that was killed
     missing, first = trials - len(finished(study)), len(study.get_trials())
     for _ in map_in_processes(
         functools.partial(run_trial, search), range(first, first + missing), jobs, "trial", quiet
     ):
-        pass  # each tells the study itself
+        pass  # each trial tells the study its outcome
     if not study.get_trials(states=(TrialState.COMPLETE,)):
         raise UsageError(f"ppo.tune: none of {trials} trials came to its end; see {search.out / 'trials'}")
     draw(study, search.out)
@@ -211,21 +229,25 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
 
 
 def finished(study: Any) -> list[Any]:
-    """Trials that came to their end or were pruned; what an interruption or a divergence ended is none."""
+    """Returns the trials that were completed or pruned; interrupted and diverged ones are left out."""
     from optuna.trial import TrialState
 
     return study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED))
 
 
 def check_packages() -> None:
-    """Raises UsageError where the extra is missing."""
+    """Checks that the packages of the extra ``tune`` are installed.
+
+    Raises:
+        UsageError: one of them is not installed.
+    """
     for package in ("optuna", "plotly"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(f"{package} is not installed; pip install 'tuninglaw[tune]'")
 
 
 def draw(study: Any, out: pathlib.Path) -> None:
-    """Writes a page for each of Optuna's plots that the study has enough trials for."""
+    """Writes a page of HTML for each of Optuna's plots that the study has enough trials for."""
     import optuna.visualization
 
     for name in PLOTS:

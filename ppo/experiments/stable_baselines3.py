@@ -1,4 +1,4 @@
-"""Stable-Baselines3, for ``ppo.bench`` on the same work and for studies beside it (the extra ``bench``)."""
+"""Stable-Baselines3, the peer that benchmarks and studies compare with (the extra ``bench``)."""
 
 import math
 import time
@@ -17,9 +17,12 @@ from ppo.config import defaults
 
 
 class LeanAckley(gymnasium.Env):
-    """The learn-to-optimise MDP over 2-D Ackley for one row, with as little around it as a careful user would write.
+    """The learn-to-optimise MDP over 2-D Ackley for one row, with as little overhead as a careful user's code has.
 
-    Episodes of two time steps end as terminated, which spares Stable-Baselines3 the bootstrap of a truncation.
+    Episodes of two time steps end as terminated, so that Stable-Baselines3 does not have to bootstrap at a truncation.
+
+    Args:
+        cost_ms: latency of an evaluation in milliseconds, or a function that returns it.
     """
 
     observation_space = spaces.Box(-1, 1, (2,), np.float32)
@@ -29,6 +32,7 @@ class LeanAckley(gymnasium.Env):
         self.cost_ms = cost_ms
 
     def _f(self) -> float:
+        """Waits for the latency and returns f of the state."""
         if self.cost_ms:
             time.sleep((self.cost_ms() if callable(self.cost_ms) else self.cost_ms) / 1000)
         x, c = 32.768 * self.x, 32.768 * self.c
@@ -52,13 +56,14 @@ class LeanAckley(gymnasium.Env):
 
 
 class LeanTempControl(gymnasium.Env):
-    """``TempControl-v1`` without the load, one furnace in plain Python, with as little around it as can be."""
+    """``TempControl-v1`` without the load: one furnace in plain Python, with as little overhead as possible."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
     action_space = spaces.Box(-1, 1, (1,), np.float32)
 
     @staticmethod
     def _slope(power: float, t: float) -> float:
+        """Returns the rate of change of the temperature ``t``, in degrees per second."""
         d = t - 25.0
         return (power - 0.02 * d - 0.001 * d * abs(d)) / 10.0
 
@@ -91,14 +96,18 @@ class LeanTempControl(gymnasium.Env):
         return np.array([error, error - last], np.float32), reward, False, self.elapsed == 500, {}
 
 
-TRAINING_STEP = 128  # time steps
-LEARNING_RATE = 3e-4  # its default
-LEARNING_STEPS: int = defaults.TUNING["training_steps"]  # of a learning curve, as many as this program's
+TRAINING_STEP = 128  # time steps of a training step
+LEARNING_RATE = 3e-4  # the peer's default
+LEARNING_STEPS: int = defaults.TUNING["training_steps"]  # training steps of a learning curve, this program's default
 PEER_LABEL = "Stable-Baselines3"
 
 
 def library() -> Any:
-    """The package ``stable_baselines3``."""
+    """Imports and returns the package ``stable_baselines3``.
+
+    Raises:
+        UsageError: it is not installed.
+    """
     try:
         import stable_baselines3.common.vec_env
     except ImportError:
@@ -107,7 +116,7 @@ def library() -> Any:
 
 
 def vec_env(make: Callable[[], gymnasium.Env], environments: int, processes: bool = False) -> Any:
-    """Stable-Baselines3's batch of so many environments, each in a process of its own or all in this one."""
+    """Makes Stable-Baselines3's batch of environments, each in a process of its own or all in this one."""
     kinds, makers = library().common.vec_env, [make] * environments
     if not processes:
         return kinds.DummyVecEnv(makers)
@@ -117,14 +126,15 @@ def vec_env(make: Callable[[], gymnasium.Env], environments: int, processes: boo
 
 @dataclass(frozen=True)
 class PeerSetup:
-    """How the peer is set up; otherwise it has its own defaults.
+    """Set-up of the peer, which has its own defaults otherwise.
 
     Attributes:
-        environments: side by side.
-        processes: each in a process of its own (``SubprocVecEnv``).
-        normalise: observations, rewards or both by running statistics: arguments of ``VecNormalize``; None for neither.
-        anneal_over: time steps over which its learning rate falls linearly to 0; None for a constant one.
-        settings: arguments of its PPO.
+        environments: number of environments in a batch.
+        processes: whether each environment is in a process of its own (``SubprocVecEnv``).
+        normalise: arguments of ``VecNormalize``, which normalises observations, rewards or both by running statistics;
+            None for neither.
+        anneal_over: time steps over which the learning rate falls linearly to 0; None for a constant rate.
+        settings: arguments of ``stable_baselines3.PPO``.
     """
 
     environments: int = 1
@@ -135,14 +145,14 @@ class PeerSetup:
 
 
 class StableBaselines3PPO:
-    """Its PPO: a training under way, and afterwards a policy that acts (``ppo.evaluation.held_out.Controller``).
+    """Trains Stable-Baselines3's PPO, and acts with its policy (``ppo.evaluation.held_out.Controller``).
 
-    As this program, it has one thread, for torch as well as for BLAS, in each of its processes.
+    Like this program, it has one thread for torch and one for BLAS in each of its processes.
 
     Args:
-        make: of one environment.
-        peer: the set-up.
-        seed: of its randomness.
+        make: function that makes one environment.
+        peer: set-up of the peer.
+        seed: random seed.
     """
 
     def __init__(self, make: Callable[[], gymnasium.Env], peer: PeerSetup, seed: int):
@@ -159,16 +169,18 @@ class StableBaselines3PPO:
         self.model = sb3.PPO("MlpPolicy", self._normaliser or self._env, seed=seed, device="cpu", **settings)
 
     def _learning_rate(self, left: float) -> float:
-        """Its schedule is asked with the share that is left of the present call of ``train`` and all before it."""
+        """Returns the learning rate, where ``left`` is the share of all time steps up to ``_goal`` that is left."""
         first = self._peer.settings.get("learning_rate", LEARNING_RATE)
         if self._peer.anneal_over is None:
             return first
         return first * max(0.0, 1 - (1 - left) * self._goal / self._peer.anneal_over)
 
     def train(self, time_steps: int, each_step: Callable[[], None] | None = None) -> None:
-        """Collects and learns for so many more time steps, rounded up to whole batches.
+        """Trains for further time steps, rounded up to whole batches.
 
-        ``each_step`` is called after each step of the environments.
+        Args:
+            time_steps: number of time steps.
+            each_step: function that is called after each step of the environments.
         """
         self._goal = self.model.num_timesteps + time_steps
         callback = None if each_step is None else lambda variables, more: each_step() is None
@@ -178,25 +190,25 @@ class StableBaselines3PPO:
         """Starts episodes."""
 
     def act(self, obs: np.ndarray) -> np.ndarray:
-        """Its likeliest actions."""
+        """Returns the likeliest actions ``[rows, action_dim]`` for observations ``[rows, obs_dim]``."""
         if self._normaliser is not None:
             obs = np.asarray(self._normaliser.normalize_obs(obs))
         return np.asarray(self.model.predict(obs, deterministic=True)[0])
 
     def close(self) -> None:
-        """Ends its processes."""
+        """Ends the processes and restores the number of BLAS threads."""
         self._env.close()
         self._blas.restore_original_limits()
 
 
 def ackley_peer(processes: int = 0, learning: bool = False, seed: int = 0) -> StableBaselines3PPO:
-    """On 2-D Ackley: 10 epochs of a full batch of 128 time steps, the bench's training step.
+    """Makes the peer on 2-D Ackley with the benchmarks' training step: 10 epochs of a full batch of 128 time steps.
 
     Args:
-        processes: worker processes with one environment each; 0 for 64 environments in this process.
-        learning: with the settings for learning curves: rewards normalised and the learning rate annealed, over as many
-            training steps as this program takes by default.
-        seed: of its randomness.
+        processes: number of worker processes with one environment each; 0 for 64 environments in this process.
+        learning: whether to use the settings for learning curves: rewards are normalised, and the learning rate is
+            annealed over as many training steps as this program takes by default.
+        seed: random seed.
     """
     environments = processes or 64
     settings = {

@@ -1,4 +1,4 @@
-"""Tables of measurements: rows in a CSV that a later call goes on with, shown as Markdown."""
+"""Tables of measurements, held in a CSV that a later call continues, and shown as Markdown."""
 
 import csv
 import pathlib
@@ -12,11 +12,11 @@ Row = dict[str, str]
 
 
 class Table:
-    """Rows with the same columns, the first of which names a row; appended to a CSV as they are measured.
+    """Rows with the same columns, appended to a CSV as they are measured; the first column names a row.
 
     Args:
-        path: the CSV; what it holds already is not measured again.
-        columns: names, the key first.
+        path: path of the CSV, whose rows are read if it exists.
+        columns: names of the columns, that of the key first.
     """
 
     def __init__(self, path: pathlib.Path, columns: Iterable[str]):
@@ -27,11 +27,11 @@ class Table:
                 self.rows = list(csv.DictReader(file))
 
     def has(self, key: str) -> bool:
-        """Whether the row is there."""
+        """Returns whether the table has the row with this key."""
         return any(row[self.columns[0]] == key for row in self.rows)
 
     def add(self, *cells: object) -> None:
-        """Adds a row."""
+        """Adds a row to the table and to the CSV."""
         row = {name: str(cell) for name, cell in zip(self.columns, cells, strict=True)}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", newline="", encoding="utf-8") as file:
@@ -42,17 +42,17 @@ class Table:
         self.rows.append(row)
 
     def markdown(self) -> str:
-        """The table as Markdown."""
+        """Returns the table as Markdown."""
         return markdown(self.columns, [[row[name] for name in self.columns] for row in self.rows])
 
 
 def numbers(rows: Iterable[Row], column: str) -> list[float]:
-    """Returns a column of rows as numbers."""
+    """Returns the values of a column as numbers."""
     return [float(row[column]) for row in rows]
 
 
 def grouped(rows: Sequence[Row], by: str = "env") -> dict[tuple[str, str], list[Row]]:
-    """Groups rows by environment, or another column, and variant, in order."""
+    """Groups rows by the column ``by`` and the variant, in the order of their first rows."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row[by], row["variant"]), []).append(row)
@@ -60,12 +60,12 @@ def grouped(rows: Sequence[Row], by: str = "env") -> dict[tuple[str, str], list[
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table as Markdown."""
+    """Returns a table as Markdown."""
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *lines)) + "\n"
 
 
 def machine() -> str:
-    """What it was measured on, and with which versions, in a sentence."""
+    """Returns a sentence with the processor, the number of cores and the versions of the packages."""
     packages = []
     for name in ("torch", "numpy", "gymnasium", "stable-baselines3"):
         try:

@@ -1,4 +1,4 @@
-"""The workloads that ``ppo.bench`` and ``ppo.study`` measure, and how their time is taken."""
+"""Workloads that ``ppo.bench`` and ``ppo.study`` measure, and functions that time them."""
 
 import contextlib
 import pathlib
@@ -19,7 +19,7 @@ from env.objectives import Ackley
 from ppo.config import Config, resolve
 from ppo.training.trainer import Trainer
 
-# The thesis's runtime benchmark: 64 episodes of 2 time steps of 2-D Ackley; its update as the peers do it.
+# The thesis's runtime benchmark, 64 episodes of 2 time steps of 2-D Ackley, with the update that the peer has.
 STANDARD = Config(
     env="ackley",
     episodes=64,
@@ -36,7 +36,7 @@ STANDARD = Config(
 
 
 class ComputingAckley(Ackley):
-    """Ackley's function with 5 ms of computing in each row, as in a simulator."""
+    """Ackley's function, in which each row computes for 5 ms, as a simulator does."""
 
     milliseconds = 5.0
 
@@ -48,15 +48,15 @@ class ComputingAckley(Ackley):
 
 
 class LognormalCostAckley(Ackley):
-    """Ackley's function whose rows take a random time: lognormal, mean 20 ms, coefficient of variation 1.
+    """Ackley's function, in which each row waits for a random time: lognormal, mean 20 ms, coefficient of variation 1.
 
-    The time is a function of the row, so that two runs have the same times.
+    The time depends on the row alone, so that two runs have the same times.
     """
 
     mean_ms, sigma = 20.0, float(np.sqrt(np.log(2.0)))
 
     def milliseconds(self, x: np.ndarray, c: np.ndarray) -> list[float]:
-        """Returns the milliseconds of each row."""
+        """Returns the milliseconds that each row waits, ``[n]``."""
         keys = np.concatenate([x, c], axis=1).view(np.uint64)
         mu = np.log(self.mean_ms) - self.sigma**2 / 2
         return [float(np.random.default_rng(key.tolist()).lognormal(mu, self.sigma)) for key in keys]
@@ -67,7 +67,7 @@ class LognormalCostAckley(Ackley):
 
 
 class RecordedCostAckley(LognormalCostAckley):
-    """The same function without waiting; it records what each call's rows would have taken."""
+    """Ackley's function without waiting; ``calls`` holds the milliseconds that the rows of each call would wait."""
 
     calls: list[list[float]] = []
 
@@ -87,7 +87,7 @@ def training(config: Config, **options: Any) -> Iterator[Trainer]:
 
 
 def step_ms(trainer: Trainer, steps: int) -> float:
-    """Returns the median milliseconds of a training step, all of the loop's time counted."""
+    """Measures the median milliseconds of a training step, including all of the loop around it."""
     seconds = []
     for _ in range(steps):
         started = time.perf_counter()
@@ -97,25 +97,25 @@ def step_ms(trainer: Trainer, steps: int) -> float:
 
 
 def standard_job(problem: Problem, sampler: str = "random") -> Job:
-    """Returns the job of the standard workload for a pool alone."""
+    """Returns the job with which a pool collects the standard workload without a learner."""
     return Job(problem, sampler, 256, 0, 64, 2, np.zeros((21, 2)))
 
 
 def fresh_snapshot(version: int = 0, hidden: tuple[int, ...] = (64, 64)) -> Snapshot:
-    """Returns the snapshot of a random policy to collect with."""
+    """Returns the snapshot of a random policy."""
     spec = NetworkSpec(2, hidden, "tanh", "gaussian", 1)
     return Snapshot(version, spec, np.random.default_rng(version).normal(size=spec.size) * 0.1, 0.1)
 
 
 @contextlib.contextmanager
 def collecting(problem: Problem, drivers: int) -> Iterator[Pool]:
-    """Opens a pool of so many driver processes on the standard workload."""
+    """Opens a pool of ``drivers`` driver processes that collects the standard workload."""
     with make_pool(standard_job(problem), drivers, "process", 600) as pool:
         yield pool
 
 
 def collect_seconds(pool: Pool, steps: range) -> tuple[float, float]:
-    """Returns the medians of (collect, broadcast) over training steps ``steps``."""
+    """Measures the median seconds of collecting and of broadcasting over the training steps ``steps``."""
     rounds = []
     for step in steps:
         pool.submit(step, fresh_snapshot(step), Kind.COLLECT)

@@ -1,4 +1,5 @@
-"""The studies behind ``python -m ppo.study``, one module each, with what only they need.
+"""The studies of ``python -m ppo.study``, one module each, and the modules that only they need.
 
-A study has ``TAKES``, the options that it understands, ``GROUPS``, the parts that ``--only`` may name, and ``run``.
+A study has ``TAKES``, the options that it takes, ``GROUPS``, the groups that ``--only`` may name, and ``run``. What
+benchmarks or searches need as well may not live here.
 """

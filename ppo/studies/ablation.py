@@ -1,4 +1,4 @@
-"""The defaults of a tuning problem, each changed alone: error after the thesis's budget."""
+"""The defaults of a tuning problem, each changed alone: the error after the thesis's budget."""
 
 import dataclasses
 import math
@@ -30,7 +30,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def run(options: Options) -> None:
-    """Runs what is missing, and writes ``ablation.md``."""
+    """Does the runs that are missing, and writes ``ablation.md``."""
     base = dataclasses.replace(BUDGET, training_steps=200) if options.quick else BUDGET
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
     runs = [
@@ -51,5 +51,6 @@ def run(options: Options) -> None:
 
 
 def _order(item: tuple[tuple[str, str], Any]) -> tuple[int, int]:
+    """Returns the sort key of a row: its objective, then its variant."""
     env, name = item[0]
     return ENVS.index(env), list(VARIANTS).index(name)

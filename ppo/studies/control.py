@@ -1,9 +1,10 @@
 """Gymnasium's tasks: return over 100 held-out episodes, from the task's own starts, after a fixed number of time steps.
 
-Seeds from 401 on; the few settings that are not defaults were chosen with other seeds. Chance acts at random; the
-threshold is the return at which Gymnasium holds a task to be solved. Beside HalfCheetah, Stable-Baselines3 has the same
-discount, lambda and initial std, observations and rewards normalised, and otherwise its defaults; this program's other
-settings were chosen with seeds 1 to 3, after the default ones had not been better than that.
+Seeds count from 401 on; the few settings that are not defaults were chosen with other seeds. Chance is the return of
+random actions, and the threshold is the return from which Gymnasium considers a task solved. On HalfCheetah,
+Stable-Baselines3 is trained as well, with the same discount, lambda and initial std, with normalised observations and
+rewards, and otherwise with its defaults; this program's other settings were chosen with seeds 1 to 3, after its default
+settings had not been better than that.
 """
 
 import dataclasses
@@ -26,20 +27,20 @@ OURS, CHANCE = "tuninglaw", "chance"
 
 @dataclass(frozen=True)
 class Task:
-    """What is trained, and how well it should do.
+    """A task, and the return that its training should reach.
 
     Attributes:
-        config: with the settings that are not defaults.
-        aim: mean return of a seed.
-        share: of the seeds that should reach it; a half for the median.
-        most: seeds at the most, for tasks that take long.
-        peer: Stable-Baselines3's set-up, to train beside it; the aim is then its median.
+        config: configuration, with the settings that are not defaults.
+        aim: mean return that a seed should reach; None where it is the median of Stable-Baselines3.
+        share: share of the seeds that should reach the aim; a half for the median.
+        max_seeds: largest number of seeds, which is small for tasks that take long.
+        peer: set-up of Stable-Baselines3, which is then trained as well; None where it is not.
     """
 
     config: Config
     aim: float | None
     share: float
-    most: int = 1000
+    max_seeds: int = 1000
     peer: PeerSetup | None = None
 
 
@@ -64,7 +65,7 @@ TASKS = [
         ),
         aim=None,
         share=0.5,
-        most=3,
+        max_seeds=3,
         peer=HALF_CHEETAH_PEER,
     ),
 ]
@@ -73,7 +74,7 @@ GROUPS = tuple(task.config.env for task in TASKS)
 
 
 def run(options: Options) -> None:
-    """Runs what is missing of one task or of all; writes ``control.md`` and ``control.png`` of the complete ones."""
+    """Does the missing runs of one task or of all; writes ``control.md`` and ``control.png`` for complete tasks."""
     out = options.out
     runs = {task.config.env: runs_of(task, options.seeds, options.quick) for task in TASKS}
     wanted = [run for env in runs if options.only in (None, env) for run in runs[env]]
@@ -88,17 +89,19 @@ def run(options: Options) -> None:
 
 
 def runs_of(task: Task, seeds: int, quick: bool) -> list[MeasuredTraining | RandomActionsRun]:
-    """Returns the runs of a task: this program's, then Stable-Baselines3's; and random actions."""
+    """Returns the runs of a task: this program's, Stable-Baselines3's if any, and random actions."""
     steps = 2 if quick else task.config.training_steps or 0
     config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
-    configs = [dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.most))]
+    configs = [
+        dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.max_seeds))
+    ]
     ours = [MeasuredTraining("control", config.env, OURS, seeded) for seeded in configs]
     theirs = [MeasuredTraining("control", config.env, PEER_LABEL, seeded, task.peer) for seeded in configs if task.peer]
     return [*ours, *theirs, RandomActionsRun("control", config.env, CHANCE, Config(env=config.env))]
 
 
 def table(tasks: list[Task], rows: list[Row]) -> str:
-    """A line for each task."""
+    """Returns the table, with a line for each task and for each peer, as Markdown."""
     lines = []
     for task in tasks:
         here, there, by_chance = (rows_of(rows, task.config.env, variant) for variant in (OURS, PEER_LABEL, CHANCE))
@@ -122,21 +125,22 @@ def table(tasks: list[Task], rows: list[Row]) -> str:
 
 
 def settings(config: Config) -> str:
-    """What of a configuration is not a default, as flags; length of the training aside."""
+    """Returns the flags of the settings that are not defaults, without the environment and the training's length."""
     return " ".join(command_words(dataclasses.replace(config, env=Config.env, training_steps=None))) or "-"
 
 
 def _seconds(rows: list[Row]) -> str:
+    """Returns the median of the seconds of the trainings, as text."""
     return f"{np.median(numbers(rows, 'seconds')):.0f}"
 
 
 def _means(rows: list[Row]) -> list[float]:
-    """Mean return of each seed."""
+    """Returns the mean return of each row, one for each seed."""
     return [float(returns_of(row).mean()) for row in rows]
 
 
 def draw(path: pathlib.Path, rows: list[Row]) -> None:
-    """Learning curves: the return of evaluations over time steps, a panel for each task, a line for each seed."""
+    """Draws the return of evaluations over time steps, with a panel for each task and a line for each seed."""
     from matplotlib.figure import Figure
 
     tasks = list(dict.fromkeys(row["problem"] for row in rows))

@@ -1,4 +1,4 @@
-"""Runs on environments that are no tuning problems, with the returns of held-out episodes."""
+"""Runs on environments that are not tuning problems, and their returns over held-out episodes."""
 
 import contextlib
 import dataclasses
@@ -29,14 +29,14 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class ControlRun:
-    """A run on an environment that is no tuning problem.
+    """A run on an environment that is not a tuning problem.
 
     Attributes:
-        group: experiment it belongs to.
-        problem: what the environment is called in the tables.
-        variant: what it tries.
-        config: all of it, the seed included.
-        peer: train Stable-Baselines3 instead, for as many time steps.
+        group: name of the group of runs that it belongs to.
+        problem: name of the environment in the tables.
+        variant: name of the model or the settings in the tables.
+        config: full configuration, including the seed.
+        peer: set-up of Stable-Baselines3, which is then trained in place of this program, for as many time steps.
     """
 
     group: str
@@ -47,7 +47,7 @@ class ControlRun:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that decides the row, names and seed aside."""
+        """Settings that the row depends on, without its names and the seed."""
         if self.peer is not None:
             problem = {"env": self.config.env, "env_kwargs": self.config.env_kwargs}
             return problem | {"env_steps": self.env_steps, "peer": dataclasses.asdict(self.peer)}
@@ -55,31 +55,33 @@ class ControlRun:
 
     @property
     def key(self) -> str:
-        """Name of the run, with a digest of its settings, so that under others it is another run."""
+        """Name of the run, with a digest of its settings, so that a run with other settings has another name."""
         digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.group}/{self.problem}/{self.variant}/{self.config.seed}/{digest}"
 
     @property
     def named(self) -> list[Any]:
-        """The first values of its row."""
+        """First values of the row: its names and the seed."""
         return [self.key, self.group, self.problem, self.variant, self.config.seed]
 
     @property
     def env_steps(self) -> int:
-        """Time steps of the training."""
+        """Number of time steps of the training."""
         config = resolve(self.config)
         return config.training_steps * config.episodes * config.time_steps
 
 
 @dataclass(frozen=True)
 class MeasuredTraining(ControlRun):
-    """A training whose policy is measured at the end."""
+    """A training, and the measurement of the policy that it ends with."""
 
     columns: ClassVar[Sequence[str]] = COLUMNS
 
     def run(self) -> list[Any]:
-        """Trains, in this process, measures, and returns a row. Seconds are those of the training, the start of driver
-        or worker processes included and evaluations left out."""
+        """Trains in this process, measures the policy, and returns the row.
+
+        The seconds are those of the training, with the start of driver or worker processes and without evaluations.
+        """
         import_first(self.peer)
         with tempfile.TemporaryDirectory() as directory:
             outcome = _train(self.config, pathlib.Path(directory, "run")) if self.peer is None else _train_peer(self)
@@ -97,24 +99,25 @@ class MeasuredTraining(ControlRun):
 
 @dataclass(frozen=True)
 class RandomActionsRun(ControlRun):
-    """Random actions, measured; nothing is trained."""
+    """A measurement of random actions, without a training."""
 
     columns: ClassVar[Sequence[str]] = COLUMNS
 
     def run(self) -> list[Any]:
-        """Returns the row."""
+        """Measures the returns and returns the row."""
         problem = self.config.problem()
         return [*self.named, 0, *"----", "", _numbers(held_out_returns(problem, RandomActions(problem)))]
 
 
 Outcome = tuple[Controller, int, float, dict[str, Any], str, list[float]]
+"""Policy, number of time steps, seconds, use of resources, digest of the policy, and scores of the evaluations."""
 
 
 def check_extras(runs: Sequence[ControlRun]) -> None:
-    """Checks that the extras are there that these runs need, before any begins.
+    """Checks that the extras that the runs need are installed.
 
     Raises:
-        UsageError: one is missing.
+        UsageError: an extra is not installed.
     """
     for problem in {run.config.problem() for run in runs}:
         problem.describe()
@@ -123,7 +126,7 @@ def check_extras(runs: Sequence[ControlRun]) -> None:
 
 
 def import_first(peer: PeerSetup | None) -> None:
-    """Imports what a training needs, torch with it, so that no clock counts that."""
+    """Imports all that a training needs, including torch, so that the import is not part of a measured time."""
     if peer is None:
         importlib.import_module("ppo.training.trainer")
     else:
@@ -131,7 +134,7 @@ def import_first(peer: PeerSetup | None) -> None:
 
 
 def _train(config: Config, run_dir: pathlib.Path) -> Outcome:
-    """Trains this program; the seconds leave evaluations out."""
+    """Trains this program; the seconds do not include evaluations."""
     from ppo.training.trainer import Trainer
 
     started = time.perf_counter()
@@ -146,6 +149,7 @@ def _train(config: Config, run_dir: pathlib.Path) -> Outcome:
 
 
 def _train_peer(run: MeasuredTraining) -> Outcome:
+    """Trains Stable-Baselines3 for as many time steps."""
     assert run.peer is not None
     steps = run.env_steps
     resources, started = Resources(), time.perf_counter()
@@ -158,7 +162,7 @@ def _train_peer(run: MeasuredTraining) -> Outcome:
 
 
 def rows_of(rows: Sequence[Row], problem: str, variant: str) -> list[Row]:
-    """Returns the rows of a variant on a problem."""
+    """Returns the rows of one variant on one problem."""
     return [row for row in rows if (row["problem"], row["variant"]) == (problem, variant)]
 
 
@@ -168,4 +172,5 @@ def returns_of(row: Row) -> np.ndarray:
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:
+    """Returns the values as the text of a cell, which ``returns_of`` reads."""
     return " ".join(f"{value:.6g}" for value in values)

@@ -1,4 +1,4 @@
-"""The runs of a study: each one a row of a CSV, side by side on the cores there are, never run twice."""
+"""Runs of a study: each is a row of a CSV and is done once; several are done at a time, one on each core."""
 
 import operator
 import pathlib
@@ -10,18 +10,18 @@ from actors.pools.auto import cores
 from ppo.experiments.parallel import map_in_processes
 from ppo.experiments.tables import Row, Table
 
-FIRST_SEED = 401  # of the seeds that are reported; none was used while defaults and settings were chosen
+FIRST_SEED = 401  # first reported seed; no reported seed was used while defaults and settings were chosen
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a study is asked for.
+    """Options of a study.
 
     Attributes:
         out: directory of the results.
-        seeds: seeds of each experiment.
-        quick: take a small fraction of the training steps, to see that it works.
-        only: one group of the runs; None for all.
+        seeds: number of seeds of each experiment.
+        quick: whether to take a small fraction of the training steps, to check that the study works.
+        only: name of the only group of runs to do; None for all groups.
     """
 
     out: pathlib.Path
@@ -33,7 +33,7 @@ class Options:
 class StudyRun(Protocol):
     """A run of any study."""
 
-    columns: ClassVar[Sequence[str]]  # of the row, the key first
+    columns: ClassVar[Sequence[str]]  # names of the row's columns, the key first
 
     @property
     def group(self) -> str:
@@ -44,23 +44,28 @@ class StudyRun(Protocol):
         """Name of the row."""
 
     def run(self) -> list[Any]:
-        """Runs in this process, and returns the row."""
+        """Does the run in this process, and returns the row."""
 
 
 C = TypeVar("C", bound=StudyRun)
 
 
 def missing_runs(out: pathlib.Path, runs: Sequence[C]) -> list[C]:
-    """Returns the runs that the CSVs in ``out``, one for each group, do not have."""
+    """Returns the runs that have no row in the CSVs in ``out``, one for each group."""
     tables = {group: Table(out / f"{group}.csv", ("run",)) for group in {run.group for run in runs}}
     return [run for run in runs if not tables[run.group].has(run.key)]
 
 
 def run_all(out: pathlib.Path, runs: Sequence[C], workers: int | None = None) -> dict[str, list[Row]]:
-    """Runs what the CSVs in ``out``, one for each group, lack: one run a core side by side, or ``workers``.
+    """Does the runs that have no row in the CSVs in ``out``, one for each group.
+
+    Args:
+        out: directory of the CSVs.
+        runs: runs to do, or to read.
+        workers: number of runs at a time; None for one on each core.
 
     Returns:
-        The rows of all by group, in the order given.
+        Rows of all runs by group, in the order of ``runs``.
     """
     tables = {run.group: Table(out / f"{run.group}.csv", run.columns) for run in runs}
     if missing := missing_runs(out, runs):

@@ -1,4 +1,4 @@
-"""How collection scales with the number of drivers (the thesis's section 6.1)."""
+"""Times of a training step for several numbers of drivers (the thesis's section 6.1)."""
 
 import dataclasses
 import pathlib
@@ -16,7 +16,7 @@ COLUMNS = ("run", "cost ms", "drivers", "collect ms", "train ms", "broadcast ms"
 
 
 def run(options: Options) -> None:
-    """Measures what is missing, and writes the table and the figure."""
+    """Measures the rows that are missing, and writes the table and the figure."""
     table = Table(options.out / "scaling.csv", COLUMNS)
     cases = [(cost, drivers) for cost in COSTS_MS for drivers in DRIVERS]
     for cost, drivers in tqdm(cases, unit="case"):
@@ -35,12 +35,12 @@ def run(options: Options) -> None:
 
 def medians_ms(cost_ms: float, drivers: int) -> tuple[float, float, float]:
     """Measures the median milliseconds of collect, train and broadcast in a training step."""
-    from ppo.experiments.workloads import STANDARD, step_ms, training  # torch comes with it
+    from ppo.experiments.workloads import STANDARD, step_ms, training  # imported here, since it imports torch
 
     config = dataclasses.replace(STANDARD, drivers=drivers, evaluation_cost_ms=cost_ms)
     expected_ms = 64 * 3 * cost_ms / max(drivers, 1) + 5
     with training(config) as trainer:
-        step_ms(trainer, 2)  # the first ones find out what a slot costs
+        step_ms(trainer, 2)  # in the first training steps, the pool measures what a slot costs
         trainer.timing.forget()
         step_ms(trainer, max(3, min(200, round(8000 / expected_ms))))
         medians = trainer.timing.medians()
@@ -48,7 +48,7 @@ def medians_ms(cost_ms: float, drivers: int) -> tuple[float, float, float]:
 
 
 def draw(path: pathlib.Path, table: Table) -> None:
-    """Time split and rho* over the number of drivers, one column for each cost."""
+    """Draws the parts of a training step and rho* over the number of drivers, with a column for each cost."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 6), layout="constrained")

@@ -1,5 +1,7 @@
-"""Statistics over seeds: median, inter-quartile mean with a bootstrap interval, worst (Agarwal et al. 2021, arXiv
-2108.13264)."""
+"""Statistics over seeds: median, worst, and inter-quartile mean with a bootstrap interval.
+
+Source: Agarwal et al. 2021, arXiv 2108.13264.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -12,12 +14,12 @@ RESAMPLES = 5000
 
 
 def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Returns the mean of the middle half."""
+    """Returns the mean of the middle half of the values along an axis."""
     return stats.trim_mean(values, 0.25, axis=axis)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Returns (inter-quartile mean, lower and upper end of its 95 % percentile bootstrap interval), reproducibly."""
+    """Returns the inter-quartile mean, and the ends of its 95 % percentile bootstrap interval with a fixed seed."""
     array = np.asarray(values, float)
     centre = float(interquartile_mean(array))
     if len(array) < 2 or not np.isfinite(array).all() or np.ptp(array) == 0:
@@ -36,12 +38,12 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def summarised(values: Sequence[float]) -> tuple[str, str, str]:
-    """Returns median, inter-quartile mean with its interval, and worst, as text."""
+    """Returns the texts of the median, the inter-quartile mean with its interval, and the largest value."""
     centre, low, high = interval(values)
     return f"{np.median(values):.2g}", f"{centre:.2g} [{low:.2g}, {high:.2g}]", f"{max(values):.2g}"
 
 
 def ratio(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    """Returns a / b and its interval: the geometric inter-quartile mean over pairs of the same seed."""
+    """Returns the geometric inter-quartile mean of a / b, over pairs with the same seed, and its interval."""
     centre, low, high = interval(np.log(np.divide(a, b)).tolist())
     return float(np.exp(centre)), float(np.exp(low)), float(np.exp(high))

@@ -1,10 +1,11 @@
-"""The article's study of ``TempControl``: four models, Stable-Baselines3 beside them, and simple controllers.
+"""The article's study of ``TempControl``: its four models, Stable-Baselines3 beside them, and simple controllers.
 
 Base, Optuna, Parallel, and Parallel + Optuna are this program with default or searched settings, in one process or
-with driver processes. All train for the article's 20,000 time steps: on v0 2 episodes a training step, on v1 10 slots
-of 100 time steps that start at any temperature, and with the last five actions observed, by Stable-Baselines3 too. That
-has its own defaults, but for 4 environments of 512 time steps and normalised observations and rewards. There is one
-search for each version, with other seeds, v1's on the medium level. Groups of runs:
+with driver processes. All models train for the article's 20,000 time steps. On v0 a training step has 2 episodes. On v1
+it has 10 slots of 100 time steps that start at any temperature, and the last five actions are observed, by
+Stable-Baselines3 too. Stable-Baselines3 has its own defaults, except for 4 environments of 512 time steps and for
+normalised observations and rewards. There is one search for each version, with other seeds, for v1 at the medium level.
+Groups of runs:
 
     returns    each model, level of complexity and seed, without the load, which changes no result
     times      the same with the load, which is the same at all levels: one run at a time
@@ -33,10 +34,10 @@ from ppo.studies.tempcontrol_report import write_report
 
 TAKES = ("seeds", "quick", "only")
 GROUPS = ("returns", "times", "longer", "race")
-TIMED = ("v0", "v1 medium")  # and searched on
+TIMED = ("v0", "v1 medium")  # problems on which times are measured and settings are searched for
 TRIALS, SEARCH_SEEDS = 50, 3
-FEW = 3  # seeds where one run at a time is measured
-DRIVERS = 2  # one a core of the machine that the reference results are of
+FEW_SEEDS = 3  # number of seeds of the groups whose runs are done one at a time
+DRIVERS = 2  # one for each core of the machine on which the reference results were measured
 CHOSEN = {"norm_obs": False, "gamma": 0.9, "learning_rate": 1e-3}
 LONGER: dict[str, dict[str, Any]] = {
     "150k": {"training_steps": 75, "episodes": 20} | CHOSEN,
@@ -46,7 +47,7 @@ TEMPCONTROL_PEER = PeerSetup(environments=4, processes=True, normalise={}, setti
 
 
 def run(options: Options) -> None:
-    """Runs what is missing of one group or of all; writes tables and figures of the complete ones."""
+    """Does the missing runs of one group or of all; writes tables and figures of the complete groups."""
     out, only, quick = options.out, options.only, options.quick
     needed = [version for version in BASE if only != "longer" or saved(out, f"search-{version}", quick).is_file()]
     searches = {version: searched(out, version, quick) for version in needed}
@@ -66,18 +67,19 @@ def run(options: Options) -> None:
 def runs_of(
     group: str, seeds: int, found: dict[str, dict[str, Any]], rivals: tuple[PID, ...], quick: bool
 ) -> list[Any]:
-    """The runs of a group.
+    """Returns the runs of a group.
 
     Args:
-        group: of ``GROUPS``.
-        seeds: how many.
+        group: name of the group, one of ``GROUPS``.
+        seeds: number of seeds.
         found: searched settings of each version.
-        rivals: controllers that a race is against.
-        quick: only two training steps each.
+        rivals: controllers of which the runs of the group ``race`` must pass the best.
+        quick: whether each run has only two training steps.
     """
-    few, load = range(FIRST_SEED, FIRST_SEED + seeds), group in ("times", "race")
+    all_seeds, load = range(FIRST_SEED, FIRST_SEED + seeds), group in ("times", "race")
 
-    def of(name: str, seed: int, model: str, **changes: Any) -> tuple[Config, PeerSetup | None]:
+    def set_up(name: str, seed: int, model: str, **changes: Any) -> tuple[Config, PeerSetup | None]:
+        """Returns the configuration of a model, and the set-up of the peer where it is the model."""
         settings = found[name.split()[0]] if "Optuna" in model else {}
         drivers = DRIVERS if "Parallel" in model else 0
         config = dataclasses.replace(tempcontrol_config(name, load), seed=seed, drivers=drivers, **settings, **changes)
@@ -88,47 +90,50 @@ def runs_of(
     if group == "race":
         steps = {"Parallel + Optuna": 40, PEER_LABEL: 60}
         return [
-            RaceRun(group, "v1 medium", model, *of("v1 medium", seed, model, training_steps=steps[model]), rivals)
-            for seed in few[:FEW]
+            RaceRun(group, "v1 medium", model, *set_up("v1 medium", seed, model, training_steps=steps[model]), rivals)
+            for seed in all_seeds[:FEW_SEEDS]
             for model in steps
         ]
     if group == "longer":
         return [
-            MeasuredTraining(group, name, budget, *of(name, seed, budget, **settings))
+            MeasuredTraining(group, name, budget, *set_up(name, seed, budget, **settings))
             for budget, settings in LONGER.items()
             for name in list(LEVELS)[1:]
-            for seed in few
+            for seed in all_seeds
         ]
     return [
-        MeasuredTraining(group, name, model, *of(name, seed, model))
-        for seed in (few[:FEW] if group == "times" else few)
+        MeasuredTraining(group, name, model, *set_up(name, seed, model))
+        for seed in (all_seeds[:FEW_SEEDS] if group == "times" else all_seeds)
         for name in (TIMED if group == "times" else LEVELS)
         for model in MODELS
     ]
 
 
 def saved(out: pathlib.Path, name: str, quick: bool) -> pathlib.Path:
-    """The file of what was searched for once: a quick search is never taken for a whole one."""
+    """Returns the path of a search's result; quick searches have another one than whole searches."""
     return out / f"{'quick-' if quick else ''}{name}.json"
 
 
 def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
-    """Settings that a search with Optuna found, which is run unless its result is in ``out``."""
+    """Returns the result of a search with Optuna, which is done unless its result is in ``out``.
+
+    The result holds the settings, their score, the number of trials, and the sum of their seconds.
+    """
     path = saved(out, f"search-{version}", quick)
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
     from ppo.experiments.search import Search, check_packages, finished, tune
 
     check_packages()
-    # Without the load, which changes no result; with evaluations often enough to prune by.
+    # The load changes no result and is left out. Evaluations are frequent enough to prune trials by.
     name = next(name for name in TIMED if name.startswith(version))
     base = dataclasses.replace(tempcontrol_config(name, load=False), eval_every=4)
     if quick:
         base = dataclasses.replace(base, training_steps=4)
     given = tuple(base.changed())
-    search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # with the seeds from 0 on
+    search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # its seeds count from 0 on
     best = tune(search, 2 if quick else TRIALS, cores())
-    # The time stamps of one that was interrupted span the interruption.
+    # The lengths of trials are added, since the time stamps of an interrupted study span the interruption.
     lengths = [trial.duration.total_seconds() for trial in finished(search.study())]
     found = {"settings": best.params, "score": best.value, "trials": len(lengths), "seconds": sum(lengths)}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

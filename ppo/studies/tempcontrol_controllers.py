@@ -1,4 +1,4 @@
-"""Simple controllers of the furnace: by the rules of the textbooks, and the best that a search finds."""
+"""Simple controllers of the furnace: constants, controllers by tuning rules, and tuned controllers."""
 
 import dataclasses
 import json
@@ -16,37 +16,38 @@ from ppo.evaluation.held_out import Controller, held_out_returns
 from ppo.studies.tempcontrol_problems import LEVELS, tempcontrol_config
 
 CONSTANTS: dict[str, Controller] = {"u = 0": Constant(0.0), "u = 1": Constant(1.0)}
-# For the medium level around its set-point: a gain of 70.6 degrees per unit, a time constant of 58.8 s, a delay of 5 s.
+# The rules assume the medium level at its set-point: gain 70.6 degrees per unit, time constant 58.8 s, delay 5 s.
 BY_RULE = {
     "PI (SIMC)": PID(0.083, 40.0),
     "PID (Ziegler-Nichols)": PID(0.20, 10.0, 2.5),
 }
 TUNED_PID, TUNED_PD = "PID (tuned)", "PD with bias (tuned)"
-ABOVE = SETPOINT - AMBIENT
+RISE = SETPOINT - AMBIENT
 BIAS = {
-    name: (LINEAR_LOSS * ABOVE + LEVELS_OF_PLANT[level]["high_precision"] * QUADRATIC_LOSS * ABOVE**2)
+    name: (LINEAR_LOSS * RISE + LEVELS_OF_PLANT[level]["high_precision"] * QUADRATIC_LOSS * RISE**2)
     / PLANTS["controllable"].heating
     for name, level in LEVELS.items()
     if name != "v0"
 }
-"""The action that holds the set-point of each process that can be held at it."""
-TUNING_SEED = 1  # of the episodes on which they are tuned; those reported have another
+"""Action that holds the set-point, for each process whose set-point can be held."""
+TUNING_SEED = 1  # seed of the episodes on which controllers are tuned; the reported episodes have another
 SEARCHED = {
     TUNED_PID: ((0.02, 0.4), (math.log(5), math.log(500)), (0.0, 6.0)),
     TUNED_PD: ((0.02, 0.4), (0.9, 1.1), (0.0, 6.0)),
 }
-"""What is searched: the gain, the logarithm of the integral time or a factor of the bias, the derivative time."""
+"""Ranges that are searched: of the gain; of the logarithm of the integral time, or of a factor of the bias; and of the
+derivative time."""
 
 
 def controllers(name: str, tuned: dict[str, dict[str, PID]]) -> dict[str, Controller]:
-    """All of them on a process of the study, by label."""
+    """Returns all controllers of a process of the study, by label."""
     if name not in BIAS:
         return CONSTANTS | BY_RULE
     return CONSTANTS | BY_RULE | {"P with bias": PID(0.083, bias=BIAS[name])} | tuned[name]
 
 
 def tuned_controllers(path: pathlib.Path, quick: bool) -> dict[str, dict[str, PID]]:
-    """The tuned ones of each controllable process by label, searched for unless they are in the file ``path``."""
+    """Returns the tuned controllers of each controllable process, by label; tunes them unless ``path`` holds them."""
     if path.is_file():
         saved: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
         return {name: {label: PID(**gains) for label, gains in some.items()} for name, some in saved.items()}
@@ -61,7 +62,14 @@ def tuned_controllers(path: pathlib.Path, quick: bool) -> dict[str, dict[str, PI
 
 
 def tune(plant: Problem, name: str, label: str, quick: bool) -> PID:
-    """The best that differential evolution finds, over 100 episodes that are not the reported ones."""
+    """Tunes a controller by SciPy's differential evolution, on 100 episodes that are not the reported ones.
+
+    Args:
+        plant: problem to tune on.
+        name: name of the process in the study.
+        label: kind of controller, a key of ``SEARCHED``.
+        quick: whether to search only briefly.
+    """
     from scipy.optimize import differential_evolution
 
     def controller(gains: np.ndarray) -> PID:

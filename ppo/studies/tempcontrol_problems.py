@@ -1,4 +1,4 @@
-"""What the study of ``TempControl`` trains on, and which models it compares."""
+"""Problems and models of the study of ``TempControl``."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "hi
 MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", PEER_LABEL)
 BASE: dict[str, Config] = {
     "v0": Config(env="TempControl-v0", training_steps=20, episodes=2),
-    # Its start can be set, so that it is seen near its set-point from the first training step on.
+    # Starts at any temperature let the training see the process near its set-point from the first training step on.
     "v1": Config(
         env="TempControl-v1",
         env_kwargs={"actions": True},
@@ -22,7 +22,7 @@ BASE: dict[str, Config] = {
 
 
 def tempcontrol_config(name: str, load: bool) -> Config:
-    """Returns what trains on a problem, without what its models differ in."""
+    """Returns the configuration that the models share on a problem, with or without the load."""
     base = BASE[name.split()[0]]
     keywords = {"level": LEVELS[name], **base.env_kwargs, **({} if load else {"load_rounds": 0})}
     return dataclasses.replace(base, env_kwargs=keywords, drivers=0, eval_every=0)

@@ -1,4 +1,4 @@
-"""Who is first to control a slow process as well as the best PID does, by the clock, evaluations left out."""
+"""Time until a training controls a slow process better than the best PID does, without the time of evaluations."""
 
 import contextlib
 import dataclasses
@@ -19,15 +19,15 @@ from ppo.experiments.stable_baselines3 import StableBaselines3PPO
 from ppo.studies.control_runs import ControlRun, import_first
 
 COLUMNS = ("run", "group", "problem", "variant", "seed", "seconds", "env steps", "passed", "return", "PID")
-EPISODES = 20
+EPISODES = 20  # held-out episodes whose mean return is compared
 
 
 @dataclass(frozen=True)
 class RaceRun(ControlRun):
-    """A training that ends once it has passed the best of some controllers, or with the last training step.
+    """A training that ends when its policy passes the best of some controllers, or with the last training step.
 
     Attributes:
-        rivals: the controllers.
+        rivals: controllers, of which the policy must pass the best.
     """
 
     columns: ClassVar[Sequence[str]] = COLUMNS
@@ -35,10 +35,11 @@ class RaceRun(ControlRun):
 
     @property
     def settings(self) -> dict[str, Any]:
+        """Settings that the row depends on, without its names and the seed."""
         return super().settings | {"rivals": [dataclasses.asdict(rival) for rival in self.rivals]}
 
     def run(self) -> list[Any]:
-        """Trains and returns the row."""
+        """Trains in this process, and returns the row; its seconds do not include evaluations."""
         problem = self.config.problem()
         mark = max(float(held_out_returns(problem, rival, EPISODES).mean()) for rival in self.rivals)
         import_first(self.peer)
@@ -57,7 +58,7 @@ class RaceRun(ControlRun):
 
 
 def _batches(run: RaceRun, run_dir: pathlib.Path) -> Generator[tuple[Controller, int]]:
-    """Yields the policy and the time steps so far, after each batch that was learned from."""
+    """Trains, and yields the policy and the number of time steps so far after each batch."""
     config, peer = run.config, run.peer
     if peer is None:
         from ppo.training.trainer import Trainer

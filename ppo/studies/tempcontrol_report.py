@@ -1,4 +1,4 @@
-"""Tables and figure of the study of ``TempControl``."""
+"""Tables and the figure of the study of ``TempControl``."""
 
 import math
 import pathlib
@@ -12,7 +12,8 @@ from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
 from ppo.studies.control_runs import returns_of, rows_of
 from ppo.studies.tempcontrol_problems import MODELS, tempcontrol_config
 
-ARTICLE = {  # reward, its standard deviation, seconds, CPU percent of the parent process (Table 1 and section 4)
+# The article's reward, its standard deviation, seconds, and CPU percent of the parent process (Table 1, section 4).
+ARTICLE = {
     "Base": ("-36,299", "920", "310.9", "36.7"),
     "Optuna": ("-35,823", "661", "282.4", "45.3"),
     "Parallel": ("-37,112", "899", "153.7", "5.3"),
@@ -27,14 +28,14 @@ def write_report(
     searches: dict[str, dict[str, Any]],
     simple: dict[str, dict[str, Controller]],
 ) -> None:
-    """Writes ``tempcontrol.md``, and ``tempcontrol.png`` once there is something to draw.
+    """Writes ``tempcontrol.md``, and ``tempcontrol.png`` if the group ``returns`` is complete.
 
     Args:
-        out: where to.
-        title: what comes first.
-        rows: of each group that is complete.
-        searches: what was found for each version.
-        simple: controllers to show on each process, by label.
+        out: directory of the report.
+        title: text before the tables.
+        rows: rows of each complete group.
+        searches: result of the search for each version.
+        simple: controllers of each process, by label.
     """
     controllers = {
         name: {
@@ -60,7 +61,7 @@ def write_report(
 
 
 def gains_table(simple: dict[str, dict[str, Controller]]) -> str:
-    """Gains of the PID controllers."""
+    """Returns the gains of the PID controllers as Markdown."""
     pids = [(name, label, p) for name, some in simple.items() for label, p in some.items() if isinstance(p, PID)]
     lines = [
         [name, label, f"{p.gain:.3f}", f"{p.integral_time:.1f}", f"{p.derivative_time:.1f}", f"{p.bias:.3f}"]
@@ -70,7 +71,7 @@ def gains_table(simple: dict[str, dict[str, Controller]]) -> str:
 
 
 def search_table(searches: dict[str, dict[str, Any]]) -> str:
-    """What was searched, and found."""
+    """Returns the results of the searches as Markdown."""
     lines = []
     for version, found in searches.items():
         settings = [f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
@@ -80,7 +81,7 @@ def search_table(searches: dict[str, dict[str, Any]]) -> str:
 
 
 def returns_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -> str:
-    """Mean return over the same 100 held-out episodes: of models, over seeds; of controllers."""
+    """Returns the mean returns over 100 held-out episodes, the same for controllers and models, as Markdown."""
     lines = []
     for name, simple in controllers.items():
         lines += [[name, label, f"{r.mean():,.0f}", f"{r.std(ddof=1):,.0f}", "-"] for label, r in simple.items()]
@@ -102,7 +103,7 @@ def returns_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]
 
 
 def article_table(rows: list[Row]) -> str:
-    """The article's Table 1 beside ours on the published process."""
+    """Returns the article's Table 1, beside this program's returns on the published process, as Markdown."""
     lines = []
     for model in MODELS:
         theirs = ARTICLE.get(model, ("-", "-", "-", "-"))
@@ -117,7 +118,7 @@ def article_table(rows: list[Row]) -> str:
 
 
 def times_table(rows: list[Row]) -> str:
-    """Training times with the load."""
+    """Returns the training times with the load as Markdown."""
     lines = []
     for (name, model), runs in grouped(rows, "problem").items():
         seconds = numbers(runs, "seconds")
@@ -137,7 +138,7 @@ def times_table(rows: list[Row]) -> str:
 
 
 def gain_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -> str:
-    """Paired gains over the simple controllers, episode by episode, with 95 % intervals."""
+    """Returns the gains over simple controllers, paired by episode, with 95 % intervals, as Markdown."""
     lines = []
     for (name, budget), runs in grouped(rows, "problem").items():
         found = np.array([returns_of(row) for row in runs])
@@ -162,7 +163,7 @@ def gain_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -
 
 
 def student_interval(differences: np.ndarray) -> tuple[float, float]:
-    """(Mean, half of its 95 % interval) by Student's t; infinite where there is but one."""
+    """Returns the mean and half of its 95 % interval by Student's t, which is infinite for a single value."""
     from scipy import stats
 
     n = len(differences)
@@ -172,7 +173,7 @@ def student_interval(differences: np.ndarray) -> tuple[float, float]:
 
 
 def race_table(rows: list[Row], searches: dict[str, dict[str, Any]]) -> str:
-    """Seconds until the best PID is passed, and how long its settings were searched for before."""
+    """Returns the seconds until the best PID is passed, and those of the search before, as Markdown."""
     lines = []
     for (_, model), runs in grouped(rows, "problem").items():
         seconds = [f"{float(r['seconds']):.0f}" + ("" if r["passed"] == "True" else " (not passed)") for r in runs]
@@ -185,7 +186,7 @@ def race_table(rows: list[Row], searches: dict[str, dict[str, Any]]) -> str:
 
 
 def draw(path: pathlib.Path, rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -> None:
-    """Mean return of each model and seed, a panel for each process, with simple controllers as lines."""
+    """Draws a panel for each process: the mean returns of all models and seeds, and that of the best controller."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(14, 3.8), layout="constrained")

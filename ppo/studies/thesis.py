@@ -1,6 +1,6 @@
-"""The thesis's experiments (chapters 4 and 6), its results beside ours.
+"""The thesis's experiments (chapters 4 and 6), with its results beside this program's.
 
-Groups of training runs, all of the thesis's budget (30 episodes x 2 time steps, 5,000 training steps) but the last:
+Groups of training runs, all but the last with the thesis's budget (30 episodes x 2 time steps, 5,000 training steps):
 
     modes        in this process, three threads, three processes: the same curve, bit for bit
     failure      the observation normaliser left out of the snapshot, as in the thesis's multi-process mode
@@ -21,11 +21,11 @@ SAMPLERS = ("random", "lhs", "uncertainty", "heterogeneous")
 BUDGET = Config(drivers=0, episodes=30, time_steps=2, training_steps=5000, checkpoint_every=10**6)
 TAKES = ("seeds", "quick", "only")
 GROUPS = ("modes", "failure", "samplers", "algorithms", "ten")
-FEW = 3  # seeds of the groups that show that something is so, rather than how large it is, or that take long
+FEW_SEEDS = 3  # number of seeds of the groups that show an effect without measuring its size, or that take long
 
 
 def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
-    """Returns the runs of a group."""
+    """Returns the runs of a group, with a few training steps each if ``quick``."""
     base = dataclasses.replace(BUDGET, training_steps=200) if quick else BUDGET
     numbers = range(FIRST_SEED, FIRST_SEED + seeds)
 
@@ -43,7 +43,7 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
         whole = [
             training("whole snapshot", seed, env=env, norm_obs=True)
             for env in ("ackley", "rosenbrock")
-            for seed in numbers[:FEW]
+            for seed in numbers[:FEW_SEEDS]
         ]
         return whole + [
             dataclasses.replace(one, variant="normaliser left out", without_normaliser=True) for one in whole
@@ -57,12 +57,12 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
         training(name, seed, env=env, sampler=name, **ten)
         for name in ("random", "lhs", "heterogeneous")
         for env in ("rosenbrock", "shifted-ackley")
-        for seed in numbers[:FEW]
+        for seed in numbers[:FEW_SEEDS]
     ]
 
 
 def run(options: Options) -> None:
-    """Runs what is missing of one group or of all; writes tables and figures of the complete ones."""
+    """Does the missing runs of one group or of all; writes tables and figures of the complete groups."""
     groups = {group: runs_of(group, options.seeds, options.quick) for group in GROUPS}
     run_all(options.out, [run for group in GROUPS if options.only in (None, group) for run in groups[group]])
     complete = [run for group in GROUPS if not missing_runs(options.out, groups[group]) for run in groups[group]]

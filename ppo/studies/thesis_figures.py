@@ -1,4 +1,4 @@
-"""Figures of the thesis's study: learning curves with bands over seeds, like its figures 6.3 to 6.6."""
+"""Figures of the thesis's study: learning curves with bands over seeds, like the thesis's figures 6.3 to 6.6."""
 
 import pathlib
 
@@ -11,7 +11,7 @@ COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
 
 
 def draw_all(out: pathlib.Path, rows: dict[str, list[Row]]) -> None:
-    """Draws what there is to draw into ``out``."""
+    """Draws the figures of the groups in ``rows`` into the directory ``out``; without matplotlib, none."""
     if not matplotlib_installed():
         return
     for group in ("samplers", "failure", "ten"):
@@ -23,7 +23,7 @@ def draw_all(out: pathlib.Path, rows: dict[str, list[Row]]) -> None:
 
 
 def draw_curves(path: pathlib.Path, rows: list[Row]) -> None:
-    """Error over evaluations: a panel for each objective, the median over seeds and the band between quartiles."""
+    """Draws the error over the training: a panel for each objective, with median and quartiles over seeds."""
     from matplotlib.figure import Figure
 
     envs = list(dict.fromkeys(row["env"] for row in rows))

@@ -10,8 +10,8 @@ from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
 from ppo.studies.statistics import ratio, summarised
 from ppo.studies.thesis_figures import draw_all
 
-# Mean of the last 1,000 steps and best, as the thesis's Tables 6.2 and 6.3 print them: Ackley after 5,000 training
-# steps, Rosenbrock after 10,000; the best of three runs.
+# Mean error of the last 1,000 training steps, and least error, as printed in the thesis's Tables 6.2 and 6.3: the best
+# of three runs, after 5,000 training steps on Ackley and 10,000 on Rosenbrock.
 THESIS = {
     ("ackley", "random"): ("0.6", "0.018"),
     ("ackley", "lhs"): ("0.4", "0.00081"),
@@ -22,7 +22,8 @@ THESIS = {
     ("rosenbrock", "uncertainty"): ("14.5", "1.1"),
     ("rosenbrock", "heterogeneous"): ("9.7", "1.4"),
 }
-AIMS: list[tuple[str, str, str, float, float]] = [  # environment, group, column, median, worst seed
+# Environment, group, column, and the aims for the median over seeds and for the worst seed.
+AIMS: list[tuple[str, str, str, float, float]] = [
     ("ackley", "samplers", "last mean", 1e-3, 1e-2),
     ("shifted-ackley", "samplers", "last mean", 3e-3, 3e-2),
     ("ackley", "samplers", "best", 1e-7, 1e-5),
@@ -34,11 +35,11 @@ AIMS: list[tuple[str, str, str, float, float]] = [  # environment, group, column
     ("rosenbrock", "ten", "share of constant", 1e-2, 5e-2),
     ("shifted-ackley", "ten", "share of constant", 1e-2, 5e-2),
 ]
-AIMED_SAMPLERS = ("random", "lhs", "heterogeneous")
+SAMPLERS_WITH_AIMS = ("random", "lhs", "heterogeneous")
 
 
 def write_report(out: pathlib.Path, rows: dict[str, list[Row]]) -> None:
-    """Writes ``thesis.md`` and the figures for the groups that there are."""
+    """Writes ``thesis.md`` and the figures of the groups in ``rows``."""
     writers: dict[str, Callable[[list[Row]], str]] = {
         "modes": modes_table,
         "failure": failure_table,
@@ -58,11 +59,11 @@ def write_report(out: pathlib.Path, rows: dict[str, list[Row]]) -> None:
 
 
 def aims_table(rows: dict[str, list[Row]]) -> str:
-    """Every aim beside what was measured, for each sampler that it is for."""
+    """Returns each aim beside the measured values, for each sampler that has aims, as Markdown."""
     lines = []
     for env, group, column, median, worst in AIMS:
         for (found, sampler), runs in grouped(rows.get(group, [])).items():
-            if found == env and sampler in AIMED_SAMPLERS:
+            if found == env and sampler in SAMPLERS_WITH_AIMS:
                 values = numbers(runs, column)
                 got = float(np.median(values)), max(values)
                 met = "yes" if got[0] <= median and got[1] <= worst else "no"
@@ -73,7 +74,7 @@ def aims_table(rows: dict[str, list[Row]]) -> str:
 
 
 def modes_table(rows: list[Row]) -> str:
-    """Digests of law and curve for each way of collecting."""
+    """Returns the digest of the law for each way of collecting, and whether laws and curves agree, as Markdown."""
     same = len({(row["policy sha256"], row["curve"]) for row in rows}) == 1
     lines = [[row["variant"], row["policy sha256"][:16], row["last mean"], row["seconds"]] for row in rows]
     verdict = "The same policy and the same curve, bit for bit." if same else "They differ."
@@ -83,7 +84,7 @@ def modes_table(rows: list[Row]) -> str:
 
 
 def failure_table(rows: list[Row]) -> str:
-    """With the whole snapshot, and without its normaliser."""
+    """Returns the errors with the whole snapshot, and without its normaliser, as Markdown."""
     lines = [
         [env, variant, *summarised(numbers(runs, "last mean"))]
         for (env, variant), runs in sorted(grouped(rows).items())
@@ -94,7 +95,7 @@ def failure_table(rows: list[Row]) -> str:
 
 
 def samplers_table(rows: list[Row]) -> str:
-    """Tables 6.2 and 6.3, ours beside the thesis's."""
+    """Returns this program's results beside the thesis's Tables 6.2 and 6.3 as Markdown."""
     lines = []
     for (env, sampler), runs in grouped(rows).items():
         first, variance, last, spread, best, target = (
@@ -123,11 +124,12 @@ def samplers_table(rows: list[Row]) -> str:
 
 
 def _count(value: float) -> str:
+    """Returns the text of a number of evaluations."""
     return "never" if math.isinf(value) else f"{value:,.0f}"
 
 
 def ten_table(rows: list[Row]) -> str:
-    """Regret in ten dimensions."""
+    """Returns the regrets in ten dimensions as Markdown."""
     lines = []
     for (env, sampler), runs in grouped(rows).items():
         shares = numbers(runs, "share of constant")
@@ -144,7 +146,7 @@ def ten_table(rows: list[Row]) -> str:
 
 
 def mix_table(rows: list[Row]) -> str:
-    """Each sampler over random starts, paired by seed: below 1, it is better."""
+    """Returns each sampler's error over that with random starts, paired by seed, as Markdown; below 1 is better."""
     groups, lines = grouped(rows), []
     for env in dict.fromkeys(row["env"] for row in rows):
         for other in ("lhs", "uncertainty", "heterogeneous"):
@@ -162,7 +164,7 @@ def mix_table(rows: list[Row]) -> str:
 
 
 def algorithms_table(ppo: list[Row], reinforce: list[Row]) -> str:
-    """PPO and REINFORCE with a value baseline, both with random starts."""
+    """Returns the errors of PPO and of REINFORCE with a value baseline, both with random starts, as Markdown."""
     groups = {key: runs for key, runs in grouped([*ppo, *reinforce]).items() if key[1] in ("random", "reinforce")}
     lines = []
     for (env, variant), runs in sorted(groups.items()):

@@ -1,4 +1,4 @@
-"""Trainings of a tuning law: the row of each one in a study's CSV."""
+"""Trainings of a tuning law, each of which is a row in a study's CSV."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ COLUMNS = (
     *("best", "evaluations to target", "median regret", "share of constant", "policy sha256", "seconds", "curve"),
 )
 TARGET = 0.01  # error that counts as solved
-CONSECUTIVE = 20  # once so many evaluations in a row are below it
-CURVE_POINTS = 50
+CONSECUTIVE = 20  # number of evaluations in a row that must have a smaller error
+CURVE_POINTS = 50  # largest number of points of a curve
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class TrainingRun:
     """A training of a tuning law.
 
     Attributes:
-        group: experiment it belongs to.
-        variant: what it tries.
-        config: all of it, the seed included.
-        without_normaliser: collect without the observation normaliser, the thesis's failure.
+        group: name of the group of runs that it belongs to.
+        variant: name of the sampler, or of the change, that it tries.
+        config: full configuration, including the seed.
+        without_normaliser: whether drivers are sent no observation normaliser, which was the thesis's failure.
     """
 
     columns: ClassVar[Sequence[str]] = COLUMNS
@@ -53,8 +53,8 @@ class TrainingRun:
         return f"{self.group}/{self.config.env}/{self.variant}/{self.config.training_steps}/{self.config.seed}"
 
     def run(self) -> list[Any]:
-        """Trains, in this process, and returns the run's row."""
-        from ppo.experiments.workloads import training  # torch comes with it
+        """Trains in this process, and returns the row."""
+        from ppo.experiments.workloads import training  # imported here, since it imports torch
 
         with training(self.config, collect_without_normaliser=self.without_normaliser) as trainer:
             for _ in trainer:
@@ -70,7 +70,7 @@ class TrainingRun:
         return [*named, *(f"{n:.6g}" for n in numbers), digest, f"{summary['wall_seconds']:.1f}", curve]
 
     def _regret(self, law: Law) -> tuple[float, float]:
-        """Returns the median regret of a law, and its share of that of the best constant knobs."""
+        """Returns the median regret of a law, and its quotient by that of the best constant knobs."""
         objective = self.config.problem().objective()
         assert objective is not None, "it is about tuning"
         found = measure_regret(objective, law)
@@ -80,7 +80,11 @@ class TrainingRun:
 
 
 def evaluations_to_target(rows: Sequence[dict[str, float]]) -> float:
-    """Returns the evaluations of f until the error had been below 0.01 in 20 evaluations in a row; inf if never."""
+    """Returns the number of evaluations of f until 20 errors in a row were below 0.01, or infinity.
+
+    Args:
+        rows: rows of ``metrics.csv``.
+    """
     below = 0
     for row in rows:
         below = below + 1 if row["eval/error"] < TARGET else 0
@@ -90,5 +94,5 @@ def evaluations_to_target(rows: Sequence[dict[str, float]]) -> float:
 
 
 def decimated(errors: Sequence[float]) -> list[float]:
-    """Returns at most 50 means over stretches of equal length, give or take one."""
+    """Returns the means over at most 50 consecutive parts, whose lengths differ by at most one."""
     return [float(np.mean(part)) for part in np.array_split(errors, min(len(errors), CURVE_POINTS))]
