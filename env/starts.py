@@ -93,6 +93,7 @@ class RowsVectorEnv(SyncVectorEnv):
         wrapped: list[Any] = [functools.partial(_with_next_start, make) for make in makers]
         super().__init__(wrapped, autoreset_mode=AutoresetMode.DISABLED)
         first = self.envs[0]
+        self.spec = first.spec  # whose time limit a keyword may have changed
         self.start_space = first.get_wrapper_attr("start_space") if first.has_wrapper_attr("start_space") else None
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -1,3 +1,5 @@
+"""Fixtures of all tests: one fork server a session, and what two equal runs must share."""
+
 import csv
 import pathlib
 
@@ -15,7 +17,7 @@ def fork_server():
 
 
 def metrics_without_times(path: pathlib.Path) -> list[dict[str, str]]:
-    """Rows of a run's metrics.csv as text, its times left out."""
+    """Returns the rows of a run's metrics.csv as text, without its times."""
     with (path / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return [{name: value for name, value in row.items() if not name.startswith("time/")} for row in rows]
@@ -23,7 +25,7 @@ def metrics_without_times(path: pathlib.Path) -> list[dict[str, str]]:
 
 @pytest.fixture
 def bits():
-    """What must not change between two runs: the summary's digest and counts, and the metrics without times."""
+    """Returns a function that reads what equal runs share: digest and counts of the summary, metrics without times."""
 
     def read(path: pathlib.Path, summary: dict) -> tuple:
         counts = ("policy_sha256", "training_steps", "env_steps", "objective_evaluations", "eval_evaluations", "eval")

@@ -1,4 +1,4 @@
-"""Objectives, environments and samplers that tests hand to drivers by name, as a user would."""
+"""Objectives, environments and samplers that tests name as a user would, ``tests.problems:Class``."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from env import Objective
 
 
 class Quadratic(Objective):
-    """f = |x - best(c)|^2: the minimiser moves with c and the minimum is 0."""
+    """f = |x - best(c)|^2: the minimiser depends on c and the minimum is 0."""
 
     knobs = 2
     conditions = 1
@@ -28,14 +28,14 @@ class Quadratic(Objective):
 
 
 class UnknownOptimum(Quadratic):
-    """The same with a minimum that nobody knows."""
+    """The same function; its minimum is not known to the objective."""
 
     def solve(self, c):
         return None
 
 
 class RaisesForSomeConditions(Quadratic):
-    """Raises for a part of the conditions."""
+    """Raises ValueError where a condition is above 0.5."""
 
     def __call__(self, x, c):
         if (c > 0.5).any():
@@ -44,7 +44,7 @@ class RaisesForSomeConditions(Quadratic):
 
 
 class UnevenCost(Quadratic):
-    """Takes from nothing to 60 ms a row, as its condition says."""
+    """Takes 30 ms times the sum of (c + 1) over the rows: 0 to 60 ms for one row."""
 
     def __call__(self, x, c):
         time.sleep(0.03 * float(np.sum(c + 1)))
@@ -52,25 +52,25 @@ class UnevenCost(Quadratic):
 
 
 class RaisesConnectionError(Quadratic):
-    """Fails as an instrument on a socket would."""
+    """Raises ConnectionResetError, which a broken pipe to a driver raises too."""
 
     def __call__(self, x, c):
         raise ConnectionResetError("the instrument hung up")
 
 
 class AbstractObjective(Objective):
-    """Is not finished."""
+    """Defines no abstract method, so that it cannot be instantiated."""
 
 
 class ReturnsNaN(Quadratic):
-    """Returns NaN for a part of the conditions."""
+    """Returns NaN where the condition is above 0.5."""
 
     def __call__(self, x, c):
         return np.where(c[:, 0] > 0.5, np.nan, super().__call__(x, c))
 
 
 def first_to_ask():
-    """True for one caller alone, in whatever process: who makes the file named by TUNINGLAW_TEST_FLAG."""
+    """Returns True for the first call in all processes, which creates the file named by TUNINGLAW_TEST_FLAG."""
     try:
         os.close(os.open(os.environ["TUNINGLAW_TEST_FLAG"], os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -79,7 +79,7 @@ def first_to_ask():
 
 
 class KillsDriverOnce(Quadratic):
-    """Kills the driver it runs in, once."""
+    """Kills the process that evaluates it first, once."""
 
     def __call__(self, x, c):
         if first_to_ask():
@@ -88,14 +88,14 @@ class KillsDriverOnce(Quadratic):
 
 
 class KillsEveryDriver(Quadratic):
-    """Kills every driver that evaluates it."""
+    """Kills every process that evaluates it."""
 
     def __call__(self, x, c):
         os.kill(os.getpid(), 9)
 
 
 class HangsOnce(Quadratic):
-    """Hangs, once."""
+    """Sleeps for an hour in its first evaluation in all processes."""
 
     def __call__(self, x, c):
         if first_to_ask():
@@ -104,21 +104,21 @@ class HangsOnce(Quadratic):
 
 
 class CornerSampler(Sampler):
-    """Starts in the corners of the box: a user's own sampler."""
+    """Draws starts from the corners of the bounds; stands for a user's own sampler."""
 
     def sample(self, n, rng, policy, rows):
         return self.scale(rng.integers(0, 2, (n, self.dims)).astype(float))[rows]
 
 
 class UnslicedSampler(Sampler):
-    """Forgets to slice."""
+    """Returns all rows whichever are asked for, which breaks the contract of a sampler."""
 
     def sample(self, n, rng, policy, rows):
         return self.scale(rng.random((n, self.dims)))
 
 
 class CountdownEnv(gymnasium.Env):
-    """Ends as terminated after as many steps as its seed says (3 to 6); the observation counts down. Rewards: 1."""
+    """Terminates after 3 to 6 time steps, drawn from its seed; observes (time steps left, total). Each reward is 1."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
     action_space = spaces.Discrete(3, start=5)
@@ -136,7 +136,7 @@ class CountdownEnv(gymnasium.Env):
 
 
 class WideEnv(gymnasium.Env):
-    """Observations and actions large enough for trajectory and snapshot to exceed a pipe's buffer. Never ends."""
+    """Never ends; its observations make both trajectory and snapshot larger than a pipe's buffer."""
 
     observation_space = spaces.Box(-1, 1, (2000,), np.float64)
     action_space = spaces.Box(np.array([-2.0, 0.0]), np.array([2.0, 10.0]), (2,), np.float64)
@@ -151,28 +151,28 @@ class WideEnv(gymnasium.Env):
 
 
 class MultiBinaryEnv(gymnasium.Env):
-    """Has actions that are not supported."""
+    """Has an action space that is not supported."""
 
     observation_space = spaces.Box(-1, 1, (2,), np.float64)
     action_space = spaces.MultiBinary(3)
 
 
 class ScaledQuadratic(Quadratic):
-    """1,024 f: the same bits in another unit."""
+    """1,024 f: a power of two changes the exponents of f and no other bit."""
 
     def __call__(self, x, c):
         return 1024 * super().__call__(x, c)
 
 
 class OffsetQuadratic(Quadratic):
-    """A small f above a large floor, as black boxes have."""
+    """0.001 f + 500: small differences above a large constant."""
 
     def __call__(self, x, c):
         return 1e-3 * super().__call__(x, c) + 500
 
 
 class TwoDialsEnv(gymnasium.Env):
-    """Two dials to be set to what the observation shows: a reward of 1 for each that is right, at each of 8 steps."""
+    """Two discrete choices, both shown by the observation: a reward of 1 for each right one in each of 8 time steps."""
 
     observation_space = spaces.Discrete(6)
     action_space = spaces.MultiDiscrete([3, 2], start=[-1, 4])

@@ -9,7 +9,7 @@ import numpy as np
 from ppo.experiments.tables import grouped, machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
 from ppo.studies.statistics import summarised
-from ppo.studies.thesis import BUDGET
+from ppo.studies.thesis import BUDGET, QUICK_STEPS
 from ppo.studies.training_runs import TrainingRun
 
 TAKES, GROUPS = ("seeds", "quick"), ()
@@ -31,7 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def run(options: Options) -> None:
     """Does the runs that are missing, and writes ``ablation.md``."""
-    base = dataclasses.replace(BUDGET, training_steps=200) if options.quick else BUDGET
+    base = dataclasses.replace(BUDGET, training_steps=QUICK_STEPS) if options.quick else BUDGET
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
     runs = [
         TrainingRun("ablation", name, dataclasses.replace(base, env=env, seed=seed, **changes))

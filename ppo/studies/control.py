@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import gymnasium
 import numpy as np
 
-from ppo.config import Config
+from ppo.config import Config, resolve
 from ppo.config.command_line import command_words
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
 from ppo.experiments.tables import Row, machine, markdown, numbers
@@ -90,7 +90,7 @@ def run(options: Options) -> None:
 
 def runs_of(task: Task, seeds: int, quick: bool) -> list[MeasuredTraining | RandomActionsRun]:
     """Returns the runs of a task: this program's, Stable-Baselines3's if any, and random actions."""
-    steps = 2 if quick else task.config.training_steps or 0
+    steps = 2 if quick else resolve(task.config).training_steps
     config = dataclasses.replace(task.config, drivers=0, training_steps=steps, eval_every=max(1, steps // 15))
     configs = [
         dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + min(seeds, task.max_seeds))

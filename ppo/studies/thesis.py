@@ -18,7 +18,8 @@ from ppo.studies.training_runs import TrainingRun
 
 ENVS = ("ackley", "shifted-ackley", "rosenbrock", "sphere")
 SAMPLERS = ("random", "lhs", "uncertainty", "heterogeneous")
-BUDGET = Config(drivers=0, episodes=30, time_steps=2, training_steps=5000, checkpoint_every=10**6)
+TRAINING_STEPS, QUICK_STEPS = 5000, 200
+BUDGET = Config(drivers=0, episodes=30, time_steps=2, training_steps=TRAINING_STEPS, checkpoint_every=10**6)
 TAKES = ("seeds", "quick", "only")
 GROUPS = ("modes", "failure", "samplers", "algorithms", "ten")
 FEW_SEEDS = 3  # number of seeds of the groups that show an effect without measuring its size, or that take long
@@ -26,7 +27,8 @@ FEW_SEEDS = 3  # number of seeds of the groups that show an effect without measu
 
 def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
     """Returns the runs of a group, with a few training steps each if ``quick``."""
-    base = dataclasses.replace(BUDGET, training_steps=200) if quick else BUDGET
+    steps = QUICK_STEPS if quick else TRAINING_STEPS
+    base = dataclasses.replace(BUDGET, training_steps=steps)
     numbers = range(FIRST_SEED, FIRST_SEED + seeds)
 
     def training(variant: str, seed: int, **changes: object) -> TrainingRun:
@@ -52,7 +54,7 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
         return [training(name, seed, env=env, sampler=name) for env in ENVS for name in SAMPLERS for seed in numbers]
     if group == "algorithms":
         return [training("reinforce", seed, env=env, algo="reinforce") for env in ENVS for seed in numbers]
-    ten = {"dims": 10, "knobs": 5, "training_steps": 10 * (base.training_steps or 0), "eval_every": 100}
+    ten = {"dims": 10, "knobs": 5, "training_steps": 10 * steps, "eval_every": 100}
     return [
         training(name, seed, env=env, sampler=name, **ten)
         for name in ("random", "lhs", "heterogeneous")

@@ -1,3 +1,5 @@
+"""Actions, log-probabilities and ranks are those of the snapshot's network, whatever rows are batched together."""
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -31,8 +33,8 @@ def test_a_rows_bits_do_not_depend_on_its_batch(choices, hidden, obs_dim):
             assert some_logprobs.tobytes() == logprobs[rows].tobytes()
             assert acting.mode(obs[rows]).tobytes() == modes[rows].tobytes()
         for start in range(0, 16 - size, size):
-            part = acting.uncertainty(obs.reshape(16, 4, -1)[start : start + size])
-            assert part.tobytes() == ranks[start : start + size].tobytes()
+            some_ranks = acting.uncertainty(obs.reshape(16, 4, -1)[start : start + size])
+            assert some_ranks.tobytes() == ranks[start : start + size].tobytes()
 
 
 def test_gaussian_by_hand():
@@ -45,7 +47,7 @@ def test_gaussian_by_hand():
     assert acting.mode(np.array([[1.0]]))[0, 0] == 2.5
 
 
-def test_the_normaliser_is_part_of_the_policy():
+def test_observations_are_normalised_and_clipped():
     spec = NetworkSpec(1, (), "tanh", "gaussian", 1)
     theta = np.array([1.0, 0.0, 0.0, 0.0])
     acting = Policy(Snapshot(0, spec, theta, 0.0, np.array([3.0]), np.array([4.0])))
@@ -68,7 +70,7 @@ def test_several_choices_are_made_independently():
     first, second = np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])
     acting = Policy(Snapshot(0, spec, np.concatenate([np.zeros(5), np.log(first), np.log(second)])))
     grid = (np.arange(100) + 0.5) / 100
-    uniforms = np.stack([part.ravel() for part in np.meshgrid(grid, grid)], axis=1)
+    uniforms = np.stack([axis.ravel() for axis in np.meshgrid(grid, grid)], axis=1)
     actions, logprobs = acting.act(np.zeros((10_000, 1)), uniforms)
     pairs = actions.astype(int)
     counts = np.bincount(pairs[:, 0] * 2 + pairs[:, 1])

@@ -1,11 +1,12 @@
+"""A slot gives the same trajectory whichever slots run beside it, and records what happened before any clipping."""
+
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 from actors import NetworkSpec, Snapshot
 from actors.job import Job, Kind, Task
 from actors.law import centre_states
-from actors.rollout import Collector
+from actors.rollout import Collector, job_sampler
 from env import Problem, UsageError
 
 
@@ -20,8 +21,9 @@ def job(env="rosenbrock", sampler="random", episodes=12, time_steps=2, **changes
 
 def collector(a_job, version=4, seed=0):
     made = Collector(a_job)
-    head = "categorical" if made.choices else "gaussian"
-    spec = NetworkSpec(made.obs_dim, (8,), "tanh", head, made.action_dim, made.choices)
+    described = a_job.description
+    head = "categorical" if described.choices else "gaussian"
+    spec = NetworkSpec(described.obs_dim, (8,), "tanh", head, described.action_dim, described.choices)
     theta = 0.5 * np.random.default_rng(seed).normal(size=spec.size)
     made.update(Snapshot(version, spec, theta, 1e-3))
     return made
@@ -43,19 +45,19 @@ FIELDS = ("slots", "obs", "actions", "logprobs", "rewards", "objectives", "final
     ],
     ids=lambda a_job: a_job.problem.env,
 )
-def test_any_split_of_the_slots_gives_the_same_facts(a_job, kind):
+def test_any_split_of_the_slots_gives_the_same_trajectory(a_job, kind):
     slots = a_job.slots(kind)
     whole = collector(a_job).run(Task(kind, 4, 0, slots))
     other = collector(a_job)
     for size in (1, 3, 5):
         for start in reversed(range(0, slots, size)):
             stop = min(start + size, slots)
-            part = other.run(Task(kind, 4, start, stop))
+            some = other.run(Task(kind, 4, start, stop))
             for name in FIELDS:
-                a, b = getattr(part, name), getattr(whole, name)[start:stop]
+                a, b = getattr(some, name), getattr(whole, name)[start:stop]
                 valid = slice(None)
                 if kind == Kind.EVALUATE and a.ndim > 1 and name not in ("obs", "objectives") and a.shape[1] > 1:
-                    valid = slice(None), slice(0, 3)  # a part may stop once all of its own episodes have ended
+                    valid = slice(None), slice(0, 3)  # a task may stop once all of its own episodes have ended
                     if name == "truncations":
                         continue
                 if kind == Kind.EVALUATE and name == "obs":
@@ -79,7 +81,7 @@ def test_mirrored_noise_is_that_of_the_step_before_negated(time_steps):
     assert not (independent[:, 1] == -independent[:, 0]).any()
 
 
-def test_an_episode_that_ends_early_is_followed_by_another_from_a_keyed_reset():
+def test_an_episode_that_ends_is_followed_by_a_keyed_reset():
     trajectory = collector(job("tests.problems:CountdownEnv", "env", time_steps=8)).run(Task(Kind.COLLECT, 4, 0, 12))
     for slot in range(12):
         left, total = trajectory.obs[slot, 0]
@@ -98,7 +100,7 @@ def test_an_episode_that_ends_early_is_followed_by_another_from_a_keyed_reset():
     assert len(set(firsts)) > 1  # keyed by slot
 
 
-def test_facts_of_a_tuning_problem():
+def test_trajectory_of_a_tuning_problem():
     trajectory = collector(job()).run(Task(Kind.COLLECT, 4, 3, 7))
     assert trajectory.slots.tolist() == [3, 4, 5, 6]
     assert trajectory.versions.tolist() == [4] * 4
@@ -115,7 +117,7 @@ def test_facts_of_a_tuning_problem():
     assert (np.abs(trajectory.actions) > 1).any()  # recorded as sampled, before clipping
 
 
-def test_evaluation_asks_the_law_once_and_pays_once():
+def test_evaluation_asks_the_law_and_evaluates_f_once():
     trajectory = collector(job()).run(Task(Kind.EVALUATE, 4, 0, 5))
     assert trajectory.obs[:, 0].tolist() == [[0.0, c] for c in np.linspace(-1, 1, 5)]
     assert trajectory.evaluations.tolist() == [1] * 5
@@ -127,7 +129,7 @@ def test_evaluation_repeats_the_same_episodes_at_every_step():
     assert np.array_equal(evaluated[0].obs, evaluated[1].obs)
 
 
-def test_steps_differ():
+def test_training_steps_differ():
     acting = collector(job())
     a, b = (acting.run(Task(Kind.COLLECT, step, 0, 12)) for step in (0, 1))
     assert not np.isin(a.obs[:, 0], b.obs[:, 0]).any()
@@ -153,7 +155,7 @@ def test_a_sampler_that_returns_the_wrong_rows_is_named():
         acting.run(Task(Kind.COLLECT, 0, 3, 6))
 
 
-def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
+def test_one_objective_a_run_and_one_sample_a_task(monkeypatch):
     from tests.problems import CornerSampler, Quadratic
 
     made, asked = [], []
@@ -168,22 +170,23 @@ def test_an_objective_is_made_once_and_a_sampler_asked_once_a_task(monkeypatch):
     assert len(asked) == 5
 
 
-def test_scaled_actions_stay_within_bounds_in_the_spaces_own_precision():
-    from actors.action_map import ActionMap
-
-    low, width = np.random.default_rng(0).normal(size=(2, 4000))
-    space = spaces.Box(low.astype(np.float32), (low + np.abs(width) + 1).astype(np.float32))
-    for end in (-1.0, 1.0, 7.0):
-        assert space.contains(ActionMap(space)(np.full((1, 4000), end))[0])
+def test_uncertainty_needs_starts_that_are_observations():
+    for sampler in ("uncertainty", "heterogeneous"):
+        with pytest.raises(UsageError, match=f"--sampler {sampler}: asks the policy about starts"):
+            Collector(Job(Problem("TempControl-v1", time_steps=5), sampler, 8, 0, 10, 5, eval_episodes=2))
+    Collector(Job(Problem("MountainCar-v0", time_steps=5), "uncertainty", 8, 0, 10, 5, eval_episodes=2))
 
 
-def test_actions_that_are_whole_numbers_are_rounded():
-    from actors.action_map import ActionMap
-
-    for low, high in ((0, 10), (-1, 1)):
-        space = spaces.Box(low, high, (1,), np.int64)
-        taken = ActionMap(space)(np.linspace(-1, 1, 2001)[:, None])[:, 0]
-        assert taken.dtype == np.int64
-        shares = np.bincount(taken - low) / len(taken)
-        inside = 1 / (high - low)
-        assert shares == pytest.approx([inside / 2, *[inside] * (high - low - 1), inside / 2], abs=0.002)
+@pytest.mark.parametrize("env", ["MountainCarContinuous-v0", "TempControl-v1"])
+def test_samplers_work_where_starts_can_be_set(env):
+    a_job = Job(Problem(env, time_steps=5), "lhs", 8, 0, 10, 5, eval_episodes=2, eval_time_steps=5)
+    made = collector(a_job)
+    trajectory = made.run(Task(Kind.COLLECT, 0, 0, 10))
+    sampler = job_sampler(a_job)
+    low, high = sampler.l_bounds, sampler.u_bounds
+    first = trajectory.obs[:, 0, 0] if env.startswith("Mountain") else 100 - trajectory.obs[:, 0, 0]
+    strata = np.floor((first - low[0]) / (high[0] - low[0]) * 10).astype(int)
+    assert sorted(strata) == list(range(10))  # one design over the whole step
+    other = Collector(a_job)
+    other.update(made.policy.snapshot)
+    assert other.run(Task(Kind.COLLECT, 0, 3, 6)).obs.tobytes() == trajectory.obs[3:6].tobytes()

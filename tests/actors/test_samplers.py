@@ -1,3 +1,5 @@
+"""Every sampler draws starts within bounds that depend on the generator and the policy, not on the rows asked for."""
+
 import itertools
 
 import numpy as np
@@ -5,23 +7,16 @@ import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
 from actors.samplers import Mix, Uncertainty, make_sampler
+from actors.samplers.mix import SAMPLERS
 from actors.seeding import Stream, generator
 from env import UsageError
 
 LOW, HIGH = np.array([-1.0, 2.0, -3.0]), np.array([1.0, 5.0, 0.0])
-SPECS = [
-    "random",
-    "lhs",
-    "uncertainty",
-    "heterogeneous",
-    "random:2,lhs:1",
-    "tests.problems:CornerSampler",
-    "lhs,uncertainty:3",
-]
+SPECS = [*SAMPLERS, "heterogeneous", "random:2,lhs:1", "lhs,uncertainty:3", "tests.problems:CornerSampler"]
 
 
 def known_std_policy(obs_dim=3, weight=1.0):
-    """A Gaussian whose raw log std is ``weight`` times the first coordinate."""
+    """Returns a Gaussian whose raw log std is ``weight`` times the first coordinate."""
     spec = NetworkSpec(obs_dim, (), "tanh", "gaussian", 1)
     theta = np.zeros(spec.size)
     theta[1] = weight
@@ -36,8 +31,8 @@ def starts(spec, n, rows=None, step=0, policy=None, candidates=32):
 
 @pytest.mark.parametrize("n", [1, 5, 30, 64])
 @pytest.mark.parametrize("spec", SPECS)
-class TestContract:
-    """What every sampler must do."""
+class TestEverySampler:
+    """The contract of ``Sampler.sample``, which a sampler of a user's own must pass as well."""
 
     def test_shape_and_bounds(self, spec, n):
         points = starts(spec, n)
@@ -45,17 +40,27 @@ class TestContract:
         assert (points >= LOW).all()
         assert (points <= HIGH).all()
 
-    def test_reproducible_and_different_from_step_to_step(self, spec, n):
+    def test_same_generator_same_rows(self, spec, n):
         assert starts(spec, n).tobytes() == starts(spec, n).tobytes()
-        if n > 5:
-            assert starts(spec, n).tobytes() != starts(spec, n, step=1).tobytes()
 
-    def test_same_starts_for_any_split(self, spec, n):
+    def test_rows_do_not_depend_on_the_rows_beside_them(self, spec, n):
         whole = starts(spec, n)
-        for parts in (2, 3, 7, 16, n):
-            ends = [n * i // parts for i in range(parts + 1)]
-            pieces = [starts(spec, n, slice(a, b)) for a, b in itertools.pairwise(ends) if a < b]
-            assert np.concatenate(pieces).tobytes() == whole.tobytes()
+        for shares in (2, 3, 7, 16, n):
+            ends = [n * i // shares for i in range(shares + 1)]
+            some = [starts(spec, n, slice(a, b)) for a, b in itertools.pairwise(ends) if a < b]
+            assert np.concatenate(some).tobytes() == whole.tobytes()
+
+    def test_rows_do_not_depend_on_what_was_asked_before(self, spec, n):
+        sampler, whole = make_sampler(spec, LOW, HIGH, 32), starts(spec, n)
+        for row in reversed(range(n)):
+            some = sampler.sample(n, generator(1, 0, Stream.STARTS), known_std_policy(), slice(row, row + 1))
+            assert some.tobytes() == whole[row : row + 1].tobytes()
+
+
+@pytest.mark.parametrize("n", [30, 64])
+@pytest.mark.parametrize("spec", SPECS)
+def test_starts_differ_from_training_step_to_training_step(spec, n):
+    assert starts(spec, n).tobytes() != starts(spec, n, step=1).tobytes()
 
 
 @pytest.mark.parametrize("n", [30, 64])
@@ -71,7 +76,7 @@ def test_random_is_not_stratified():
 
 
 @pytest.mark.parametrize("weight", [1.0, -1.0, 1e-6])
-def test_uncertainty_takes_the_candidate_of_rank_r_with_a_probability_in_proportion_to_a_root_of_one_over_r(weight):
+def test_uncertainty_takes_rank_r_in_proportion_to_its_weight(weight):
     n, m = 20_000, 5
     sampler = Uncertainty(LOW, HIGH, candidates=m)
     points = sampler.sample(n, generator(1, 0, Stream.STARTS), known_std_policy(weight=weight), slice(0, n))

@@ -1,11 +1,9 @@
-import subprocess
-import sys
+"""A snapshot is bytes that come back as they were, tell every difference, and are refused when damaged."""
 
 import numpy as np
 import pytest
 
-from actors import Law, NetworkSpec, Snapshot
-from actors.law import save_law
+from actors import NetworkSpec, Snapshot
 
 SPEC = NetworkSpec(3, (5, 4), "tanh", "gaussian", 2)
 
@@ -23,8 +21,8 @@ def test_layers_and_size():
 
 def test_views_cover_the_vector_in_order():
     flat = np.arange(SPEC.size)
-    parts = [part.ravel() for layer in SPEC.views(flat) for part in layer]
-    assert np.concatenate(parts).tolist() == flat.tolist()
+    arrays = [array.ravel() for layer in SPEC.views(flat) for array in layer]
+    assert np.concatenate(arrays).tolist() == flat.tolist()
 
 
 @pytest.mark.parametrize("changes", [{}, {"obs_mean": None, "obs_var": None}])
@@ -40,7 +38,7 @@ def test_bytes_round_trip(changes):
         assert copy.obs_mean is None
 
 
-def test_digest_tells_every_part_apart():
+def test_the_digest_depends_on_every_attribute():
     digests = {
         snapshot().sha256,
         snapshot(version=8).sha256,
@@ -60,27 +58,3 @@ def test_digest_tells_every_part_apart():
 def test_damaged_bytes_are_refused(damage, message):
     with pytest.raises(ValueError, match=message):
         Snapshot.from_bytes(damage(snapshot().to_bytes()))
-
-
-def test_a_law_is_the_mean_action_from_the_centre_clipped(tmp_path):
-    spec = NetworkSpec(2, (), "tanh", "gaussian", 1)  # linear: mean = w_x x + w_c c + b
-    theta = np.array([9.0, 0.0, 2.0, 0.0, 0.25, 0.0])  # rows: x, c, bias; columns: mean, raw log std
-    save_law(tmp_path / "law.npz", Snapshot(0, spec, theta))
-    law = Law.load(tmp_path / "law.npz")
-    assert law([[0.1], [-0.2], [0.9]])[:, 0] == pytest.approx([0.45, -0.15, 1.0])
-    assert law([0.1]).tolist() == [0.45]
-    with pytest.raises(ValueError, match=r"\[m, 1\]"):
-        law([[0.1, 0.2]])
-
-
-def test_a_law_needs_numpy_alone(tmp_path):
-    spec = NetworkSpec(2, (8,), "tanh", "gaussian", 1)
-    save_law(tmp_path / "law.npz", Snapshot(0, spec, np.zeros(spec.size)))
-    code = (
-        "import sys; from actors import Law; print(Law.load(sys.argv[1])([[0.5]]));"
-        "print([name for name in ('torch', 'gymnasium', 'scipy') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "law.npz")], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == ["[[0.]]", "[]"]

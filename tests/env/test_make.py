@@ -1,3 +1,5 @@
+"""A problem builds the environment that its name, sizes and keywords say, in any process, or says why it cannot."""
+
 import pickle
 import subprocess
 import sys
@@ -54,18 +56,13 @@ def test_families_and_slot_lengths(problem, family, length):
             Problem("TempControl-v1", env_kwargs={"history": "off"}),
             "history=off: history 'off': must be true",
         ),
-        (
-            Problem("CartPole-v1", env_kwargs={"a": 1, "b": 2, "a": 3}),
-            "a=1 b=2 a=3: a is given more than once",
-        ),
         (Problem("gymnasium:CartPol-v1"), "--env gymnasium:CartPol-v1: unknown .did you mean 'CartPole-v1'"),
         (Problem("no.such:Thing-v0"), "no module named 'no.such'"),
-        (Problem("CartPole-v1", env_kwargs={oops}), "--env-kwargs oops: must be name=value"),
         (
             Problem("TempControl-v1", env_kwargs={"disturbance": "abc"}),
             "--env-kwargs disturbance=abc: could not convert",
         ),
-        (Problem("TempControl-v1", env_kwargs={"level": "[1]"}), "--env-kwargs level=\\[1\\]: "),
+        (Problem("TempControl-v1", env_kwargs={"level": [1]}), "--env-kwargs level=\\[1\\]: "),
         (Problem("CartPole-v1", env_kwargs={"id": "x"}), "--env-kwargs id=x: "),
         (Problem("sphere", dims=2, env_kwargs={"dims": 4}), "--env-kwargs dims=4: "),
     ],
@@ -74,10 +71,11 @@ def test_a_users_mistake_is_one_line_that_names_the_flag(problem, message):
     with pytest.raises(UsageError, match=message) as caught:
         problem.slot_length()
         problem.make_batch(1, problem.objective())
+        problem.describe()
     assert "\n" not in str(caught.value)
 
 
-def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_resets_by_itself():
+def test_a_batch_never_resets_by_itself():
     assert isinstance(Problem("sphere").make_batch(3, Sphere()), TuningVectorEnv)
     batch = Problem("tests.problems:CountdownEnv", time_steps=9).make_batch(2, None)
     batch.reset(seed=[1, 2])
@@ -87,9 +85,8 @@ def test_a_batch_of_an_objective_is_native_and_one_of_an_environment_never_reset
 
 
 def test_keywords_reach_the_environment_single_or_batched():
-    native = Problem("TempControl-v1", env_kwargs={"level": "high", "load_rounds": 0, "history": "False"}).make_batch(
-        2, None
-    )
+    keywords = {"level": "high", "load_rounds": 0, "history": False}
+    native = Problem("TempControl-v1", env_kwargs=keywords).make_batch(2, None)
     assert native.single_observation_space.shape == (2,)
     assert len(native.windows) == 3
     stacked = Problem("CartPole-v1", env_kwargs={"sutton_barto_reward": True}).make_batch(2, None)
@@ -97,9 +94,10 @@ def test_keywords_reach_the_environment_single_or_batched():
     assert stacked.step(np.array([0, 1]))[1].tolist() == [0, 0]  # without it, 1 a step
 
 
-def test_a_keyword_for_gymnasiums_wrappers_leaves_the_native_batch_aside():
+def test_a_keyword_of_gymnasiums_wrappers_needs_single_rows():
     problem = Problem("TempControl-v1", env_kwargs={"max_episode_steps": 7, "load_rounds": 0})
-    assert problem.episode_limit() == 7
+    assert problem.describe().episode_limit == 7
+    assert problem.slot_length() == 7
     batch = problem.make_batch(2, None)
     batch.reset(seed=[0, 1])
     assert [batch.step(np.zeros((2, 1)))[3].tolist() for _ in range(7)][5:] == [[False, False], [True, True]]
@@ -112,7 +110,7 @@ def test_discrete_observations_become_one_hot():
     assert obs.sum() == 2
 
 
-def test_an_id_registered_by_the_users_program_travels_to_processes_that_do_not_run_it():
+def test_an_id_of_the_users_program_is_pickled_with_a_problem():
     gymnasium.register("Late-v0", "tests.problems:CountdownEnv", max_episode_steps=4)
     sent = pickle.dumps(Problem("Late-v0"))
     del gymnasium.registry["Late-v0"]
@@ -141,32 +139,38 @@ print(pickle.dumps(problem).hex())
 """
 
 
-def test_an_id_that_a_module_registers_when_it_is_imported_even_in_another_process():
+def test_an_id_that_a_module_registers_works_in_any_process():
     command = [sys.executable, "-W", "error", "-c", FRESH]
     sent = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     subprocess.run([*command, sent], check=True)
 
 
 class Native(TempControlVectorEnv):
-    """Stands for a user's batch."""
+    """A native batch that suits a rollout."""
 
 
 class SelfResetting(Native):
+    """Resets rows by itself."""
+
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "keyed_rows": True}
 
 
 class Unkeyed(Native):
+    """Does not declare that a row depends on its own seed alone."""
+
     metadata = {"autoreset_mode": AutoresetMode.DISABLED}
 
 
 class Endless(Native):
-    """Cannot be told when an episode is over."""
+    """Takes no ``max_episode_steps``."""
 
     def __init__(self, num_envs, load_rounds, level):
         super().__init__(num_envs, level=level, load_rounds=load_rounds)
 
 
 class Square(Native):
+    """Observes a matrix."""
+
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.single_observation_space = spaces.Box(-1, 1, (2, 2))
@@ -176,12 +180,12 @@ class Square(Native):
     ("native", "used"),
     [(Native, True), (Endless, False), (SelfResetting, False), (Unkeyed, False), (Square, False)],
 )
-def test_a_batch_that_does_not_suit_a_rollout_is_left_aside(native, used):
+def test_a_native_batch_is_used_only_where_it_suits_a_rollout(native, used):
     entries = {"entry_point": TempControlEnv, "vector_entry_point": native}
     gymnasium.register("Batched-v0", **entries, kwargs={"level": "high"}, max_episode_steps=3)
     try:
-        for level, size in (((), 12), (("level=low",), 2)):  # a user's keyword goes before a registered one
-            batch = Problem("Batched-v0", env_kwargs={"load_rounds": 0}).make_batch(2, None)
+        for level, size in (({}, 12), ({"level": "low"}, 2)):  # a user's keyword goes before a registered one
+            batch = Problem("Batched-v0", env_kwargs={**level, "load_rounds": 0}).make_batch(2, None)
             assert isinstance(batch, native) == used
             assert batch.reset(seed=[1, 2])[0].shape == (2, size)
             cut = [batch.step(np.zeros((2, 1)))[3].tolist() for _ in range(3)]

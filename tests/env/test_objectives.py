@@ -1,3 +1,5 @@
+"""Objectives have their known values and minima; a row's value does not depend on its batch."""
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_rosenbrocks_minimiser_is_on_the_positive_branch():
 
 
 def rosenbrock_by_dynamic_programming(c, knobs, points=1601):
-    """Least f over a grid of each knob in turn: exact on the grid, since each term links two neighbours only."""
+    """Returns the least f over a grid of the knobs: exact on the grid, since each term links two neighbours only."""
     z = np.linspace(-2.048, 2.048, points)
     cost = np.zeros(points)
     for _ in range(knobs - 1):
@@ -63,7 +65,7 @@ def rosenbrock_by_dynamic_programming(c, knobs, points=1601):
 
 
 @pytest.mark.parametrize(("dims", "knobs"), [(3, 2), (4, 3), (5, 4), (7, 4), (8, 6), (10, 5)])
-def test_rosenbrock_of_several_knobs_against_dynamic_programming(dims, knobs):
+def test_rosenbrock_of_several_knobs_by_dynamic_programming(dims, knobs):
     objective = Rosenbrock(dims, knobs)
     c = np.concatenate([conditions(4, dims - knobs), np.full((1, dims - knobs), 0.6)])
     x, f = objective.solve(c)
@@ -102,8 +104,8 @@ def test_a_rows_bits_do_not_depend_on_its_batch(name, dims, knobs):
     whole = objective(z[:, :knobs].copy(), z[:, knobs:].copy())
     for size in (1, 2, 3, 5, 7, 8, 13, 16, 31, 64):
         for start in range(0, 65 - size, size):
-            part = z[start : start + size]
-            values = objective(part[:, :knobs].copy(), part[:, knobs:].copy())
+            rows = z[start : start + size]
+            values = objective(rows[:, :knobs].copy(), rows[:, knobs:].copy())
             assert values.tobytes() == whole[start : start + size].tobytes()
 
 

@@ -1,4 +1,6 @@
-"""TempControl against figures that were worked out from its equations, and against itself, batched and single."""
+"""TempControl has the returns and steady states of its equations, and the same bits batched and single."""
+
+import warnings
 
 import gymnasium
 import numpy as np
@@ -12,7 +14,7 @@ QUIET = {"load_rounds": 0}
 
 
 def returns(plant, control, rows=200, **kwargs):
-    """Return of each episode under ``control(obs) -> actions``, seeds from 1000 on."""
+    """Returns the return of each episode under ``control(obs) -> actions``, seeds from 1000 on."""
     env = TempControlVectorEnv(rows, plant, **QUIET, **kwargs)
     obs, _ = env.reset(seed=list(range(1000, 1000 + rows)))
     total, truncated = np.zeros(rows), np.zeros(rows, bool)
@@ -54,7 +56,7 @@ def test_steady_states_are_where_power_and_loss_balance():
 
 def test_actions_are_late_by_five_steps_and_moves_cost():
     env = TempControlVectorEnv(2, "controllable", disturbance=0, **QUIET)
-    env.reset(seed=[7, 7])  # the same furnace twice
+    env.reset(seed=[7, 7])  # the same noise in both rows
     gaps, costs = [], []
     for t in range(8):
         obs, rewards, *_ = env.step(np.array([[0.0], [1.0 if t == 0 else 0.0]]))
@@ -95,7 +97,7 @@ def test_a_masked_reset_leaves_the_other_rows_alone():
         before, *_ = env.step(np.ones((2, 1)))
     obs, _ = env.reset(seed=[9, 1], options={"reset_mask": np.array([False, True])})
     assert obs[0].tobytes() == before[0].tobytes()
-    assert obs[1].tobytes() == first[0].tobytes()  # the furnace of seed 1
+    assert obs[1].tobytes() == first[0].tobytes()  # as seed 1 gave it before
 
 
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
@@ -105,6 +107,12 @@ def test_switches_are_keywords_of_gymnasium_make(switch, size):
         env = gymnasium.make(f"TempControl-v{version}", **QUIET, **switch)
         assert env.observation_space.shape == (size,)
         check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_making_one_gives_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gymnasium.make("TempControl-v1", **QUIET)
 
 
 @pytest.mark.parametrize(("level", "size", "impulses"), [("low", 2, 1), ("medium", 2, 1), ("high", 12, 3)])
@@ -159,7 +167,7 @@ def test_one_seed_says_how_all_later_resets_go():
     assert (c[:, 0] != a[:, 0]).all()
 
 
-def test_the_load_changes_nothing_and_impulses_come_as_told():
+def test_load_changes_nothing_and_impulses_keep_their_windows():
     plain, loaded = TempControlVectorEnv(1, **QUIET), TempControlVectorEnv(1, load_size=20, load_rounds=2)
     for env in (plain, loaded):
         env.reset(seed=[3])
@@ -185,7 +193,7 @@ def test_an_episode_may_start_at_any_temperature():
     assert (own[:, 0] >= 60).all()  # from 25 to 40 degrees
 
 
-def test_a_native_batch_is_used_where_rows_have_their_own_randomness():
+def test_the_native_batch_is_used():
     assert isinstance(Problem("TempControl-v1").make_batch(3, None), TempControlVectorEnv)
     assert not hasattr(Problem("CartPole-v1").make_batch(3, None), "_shocks")
-    assert Problem("TempControl-v0").episode_limit() == STEPS
+    assert Problem("TempControl-v0").describe().episode_limit == STEPS

@@ -1,3 +1,5 @@
+"""The learn-to-optimise MDP: absolute actions, rewards f(s) - f(s'), one evaluation of each state, rows apart."""
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ IDS = [f"tuninglaw/{objective.__name__}-v0" for objective in OBJECTIVES.values()
 
 
 class Counting(Objective):
-    """f = x - c, remembering every row it was asked for."""
+    """f = x - c; records every row that is evaluated."""
 
     def __init__(self):
         self.rows = []
@@ -20,7 +22,7 @@ class Counting(Objective):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_registered_and_clean(name):
+def test_registered_ids_pass_gymnasiums_checker(name):
     check_env(gymnasium.make(name, dims=3, knobs=2).unwrapped, skip_render_check=True)
 
 
@@ -91,7 +93,7 @@ def test_single_is_one_row_of_the_batch():
         assert single.step(action)[1] == reward
 
 
-def test_the_latency_is_paid_for_each_row(monkeypatch):
+def test_latency_is_added_for_each_row(monkeypatch):
     slept = []
     monkeypatch.setattr("env.tuning.time.sleep", slept.append)
     env = TuningVectorEnv("sphere", num_envs=4, evaluation_cost_ms=5)

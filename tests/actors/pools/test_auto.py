@@ -1,9 +1,11 @@
+"""The number of drivers follows from measured costs, and changes no result."""
+
 import pytest
 
 from actors.job import Job, Kind
 from actors.pools.auto import AutoPool, Costs
 from env import Problem
-from tests.actors.test_pool import EVAL_STARTS, same, snapshot
+from tests.actors.pools.rounds import EVAL_STARTS, same, snapshot
 
 
 @pytest.mark.parametrize(
@@ -28,17 +30,17 @@ def test_predictions_by_hand():
 
 
 @pytest.mark.parametrize(("cost_ms", "many"), [(0.0, False), (10.0, True)])
-def test_measures_chooses_says_so_and_changes_nothing(cost_ms, many):
+def test_the_measured_choice_is_named_and_changes_nothing(cost_ms, many):
     def job(cost):
         return Job(Problem("tests.problems:Quadratic", evaluation_cost_ms=cost), "random", 8, 0, 8, 2, EVAL_STARTS)
 
     pools = AutoPool(job(cost_ms), 30), AutoPool(job(0.0), 30)
     with pools[0] as pool, pools[1] as reference:
         for step in range(7):
-            trajectory = []
+            trajectories = []
             for p in (pool, reference):
                 p.submit(step, snapshot(step), Kind.COLLECT)
-                trajectory.append(p.result().trajectory)
-            assert same(*trajectory)
+                trajectories.append(p.result().trajectory)
+            assert same(*trajectories)
         assert (pool.drivers > 1) == many
         assert ("no drivers" in pool.choice) == (not many)

@@ -1,3 +1,5 @@
+"""Adam takes the steps that torch's takes, and goes on in the same bits from its saved state."""
+
 import numpy as np
 import pytest
 import torch
@@ -20,3 +22,25 @@ def test_agrees_with_torch(dtype, precision):
         reference.step()
         assert ours == pytest.approx(theirs.detach().numpy(), rel=precision, abs=precision)
     assert adam.steps == 30
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_restored_optimiser_goes_on_in_the_same_bits(dtype):
+    rng = np.random.default_rng(0)
+    gradients = rng.normal(size=(6, 50)).astype(dtype)
+    adam, ours = Adam(50, dtype), rng.normal(size=50)
+    for gradient in gradients[:3]:
+        adam.step(ours, gradient, 0.1)
+    state, theirs = adam.state(), ours.copy()
+    kept = {name: array.copy() for name, array in state.items()}
+    assert set(state) == {"steps", "exp_avg", "exp_avg_sq"}
+    for gradient in gradients[3:]:
+        adam.step(ours, gradient, 0.1)
+    assert all(np.array_equal(state[name], array) for name, array in kept.items())  # it is a copy
+    copy = Adam(50, dtype)
+    copy.restore(state)
+    assert copy.steps == 3
+    for gradient in gradients[3:]:
+        copy.step(theirs, gradient, 0.1)
+    assert theirs.tobytes() == ours.tobytes()
+    assert all(np.array_equal(state[name], array) for name, array in kept.items())  # and is not shared

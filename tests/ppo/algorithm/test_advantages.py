@@ -1,7 +1,9 @@
+"""GAE, leave-one-out advantages and inverse-density weights have the values that are worked out by hand."""
+
 import numpy as np
 import pytest
 
-from ppo.algorithm.advantages import evening_weights, gae, slot_differences
+from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages
 
 GAMMA, LAMBDA = 0.5, 0.5
 #            continues  terminated  truncated   both
@@ -33,7 +35,7 @@ def test_against_a_table_worked_out_by_hand():
     assert gae(*numbers, *ends, GAMMA, LAMBDA).tolist() == EXPECTED
 
 
-def test_lambda_1_is_the_return_minus_the_value_and_lambda_0_the_one_step_error():
+def test_lambda_1_gives_returns_and_lambda_0_one_step_errors():
     (rewards, values, final), (terminated, truncated) = (list(a) for a in arrays())
     one_step = gae(rewards, values, final, terminated, truncated, GAMMA, 0.0)
     assert one_step == pytest.approx(rewards + GAMMA * np.where(terminated, 0, final) - values)
@@ -57,54 +59,55 @@ def unit(values):
 def test_differences_within_a_slot_by_hand():
     f = np.array([[3.0, 1.0], [0.0, 4.0], [7.0, 7.0]])
     expected = np.log1p([[2 / 3, 2 / 3], [4 / 3, 4 / 3], [0, 0]]) * [[-1, 1], [1, -1], [0, 0]]  # the median is 3
-    assert slot_differences(f, INSIDE, 0.0) == pytest.approx(unit(expected))
+    assert leave_one_out_advantages(f, INSIDE, 0.0) == pytest.approx(unit(expected))
 
 
 def test_ranks_within_a_batch_by_hand():
     f = np.array([[3.0, 1.0], [0.0, 4.0], [7.0, 7.0]])  # so many are better: 2 1, 0 3, 4 4
     expected = np.log([[1.5 / 2.5, 2.5 / 1.5], [3.5 / 0.5, 0.5 / 3.5], [1, 1]])
-    assert slot_differences(f, INSIDE, 1.0) == pytest.approx(unit(expected))
-    mixed = 0.25 * slot_differences(f, INSIDE, 1.0) + 0.75 * slot_differences(f, INSIDE, 0.0)
-    assert slot_differences(f, INSIDE, 0.25) == pytest.approx(mixed)
+    assert leave_one_out_advantages(f, INSIDE, 1.0) == pytest.approx(unit(expected))
+    mixed = 0.25 * leave_one_out_advantages(f, INSIDE, 1.0) + 0.75 * leave_one_out_advantages(f, INSIDE, 0.0)
+    assert leave_one_out_advantages(f, INSIDE, 0.25) == pytest.approx(mixed)
 
 
-def test_each_of_several_outcomes_is_measured_against_the_mean_of_the_others():
+def test_each_outcome_is_compared_with_the_mean_of_the_others():
     f = np.array([[1.0, 2.0, 6.0]])  # minus the others' means: -3, -1.5, 4.5
     expected = unit(np.log1p([[1, 0.5, 1.5]]) * [1, 1, -1])
-    assert slot_differences(f, np.zeros((1, 3, 2)), 0.0) == pytest.approx(expected)
+    assert leave_one_out_advantages(f, np.zeros((1, 3, 2)), 0.0) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("by_rank", [0.0, 0.4, 1.0])
-def test_differences_do_not_depend_on_the_scale_or_the_place_of_f(by_rank):
+@pytest.mark.parametrize("rank_weight", [0.0, 0.4, 1.0])
+def test_advantages_do_not_depend_on_scale_and_zero_of_f(rank_weight):
     f = np.random.default_rng(0).normal(size=(3, 2))
-    expected = slot_differences(f, INSIDE, by_rank)
-    assert slot_differences(1024 * f, INSIDE, by_rank).tobytes() == expected.tobytes()
-    assert slot_differences(1e-3 * f + 500, INSIDE, by_rank) == pytest.approx(expected, rel=1e-9)
+    expected = leave_one_out_advantages(f, INSIDE, rank_weight)
+    assert leave_one_out_advantages(1024 * f, INSIDE, rank_weight).tobytes() == expected.tobytes()
+    assert leave_one_out_advantages(1e-3 * f + 500, INSIDE, rank_weight) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("by_rank", [0.0, 1.0])
-def test_between_equal_outcomes_the_action_less_out_of_bounds_wins(by_rank):
+@pytest.mark.parametrize("rank_weight", [0.0, 1.0])
+def test_of_equal_outcomes_the_action_less_out_of_bounds_wins(rank_weight):
     f = np.array([[5.0, 5.0], [5.0, 5.0], [1.0, 2.0]])
     actions = np.array([[[1.5], [3.0]], [[-4.0], [0.0]], [[9.0], [0.0]]])
-    advantages = slot_differences(f, actions, by_rank)
+    advantages = leave_one_out_advantages(f, actions, rank_weight)
     assert advantages[:2].tolist() == [[1, -1], [-1, 1]]
     assert advantages[2, 0] > 0 > advantages[2, 1]  # f comes first
-    assert slot_differences(np.ones((3, 2)), INSIDE, by_rank).tolist() == np.zeros((3, 2)).tolist()
+    assert leave_one_out_advantages(np.ones((3, 2)), INSIDE, rank_weight).tolist() == np.zeros((3, 2)).tolist()
 
 
-@pytest.mark.parametrize("by_rank", [0.0, 1.0])
-def test_ties_among_several_time_steps_are_ties(by_rank):
+@pytest.mark.parametrize("rank_weight", [0.0, 1.0])
+def test_ties_among_several_time_steps_are_ties(rank_weight):
     f = np.array([[0.1, 0.1, 0.1], [1.0, 2.0, 3.0], [5.0, 5.0, 7.0]])
     actions = np.array([[[1.5], [1.2], [1.1]], [[0.0], [2.0], [0.0]], [[1.1], [0.0], [0.0]]])
-    advantages = slot_differences(f, actions, by_rank)
+    advantages = leave_one_out_advantages(f, actions, rank_weight)
     assert advantages[0].tolist() == [-1, 0, 1]  # by how far out of bounds, no rounding errors beside
-    assert advantages[1].tolist() == slot_differences(f, 0 * actions, by_rank)[1].tolist()  # no ties, no look at bounds
+    inside = leave_one_out_advantages(f, 0 * actions, rank_weight)
+    assert advantages[1].tolist() == inside[1].tolist()  # no ties, no look at bounds
     assert advantages[2, 1] - advantages[2, 0] == pytest.approx(1)  # the tied ones, half each against the third
 
 
-def test_crowded_conditions_count_as_much_as_lonely_ones():
+def test_crowded_conditions_count_as_much_as_sparse_ones():
     crowd, grid = np.full((10, 1), 0.9), np.linspace(-0.95, 0.95, 20)[:, None]
-    weights = evening_weights(np.concatenate([crowd, grid]), 0.2)
+    weights = inverse_density_weights(np.concatenate([crowd, grid]), 0.2)
     assert weights.mean() == pytest.approx(1)
     assert np.ptp(weights[:10]) < 1e-12
     assert weights[0] < 0.5 * weights[15]
@@ -117,6 +120,6 @@ def test_crowded_conditions_count_as_much_as_lonely_ones():
 def test_even_conditions_have_even_weights_up_to_the_bounds(conditions):
     n = 40 if conditions == 1 else 8
     axes = np.meshgrid(*[(np.arange(n) + 0.5) * 2 / n - 1] * conditions)  # the middles of equal cells
-    weights = evening_weights(np.stack([axis.ravel() for axis in axes], axis=1), 0.2)
+    weights = inverse_density_weights(np.stack([axis.ravel() for axis in axes], axis=1), 0.2)
     assert weights == pytest.approx(np.ones(len(weights)), abs=0.15)
-    assert evening_weights(np.array([[0.3] * conditions]), 0.2) == pytest.approx([1])
+    assert inverse_density_weights(np.array([[0.3] * conditions]), 0.2) == pytest.approx([1])

@@ -1,4 +1,4 @@
-"""The update: minibatches, early stopping, limits."""
+"""An update shuffles by key, stops early, limits its gradient, and goes on in the same bits from a saved state."""
 
 import dataclasses
 import itertools
@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from ppo import Config
+from ppo import Config, resolve
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.network import logprobs_and_entropy
 from tests.ppo.algorithm.batches import SPECS, batch_for
 
 
 def agent(**changes):
-    config = Config(learning_rate=1e-2, init_std=1.0, update_epochs=4, num_minibatches=3, **changes)
-    return Agent(SPECS[0], config)
+    plain = {"advantages": "gae", "first_layer": "orthogonal", "update_damping": 0.0}
+    sizes = {"learning_rate": 1e-2, "init_std": 1.0, "update_epochs": 4, "num_minibatches": 3}
+    return Agent(SPECS[0], resolve(Config(**(plain | sizes | changes))))
 
 
 def logprobs(an_agent, batch):
@@ -72,3 +73,55 @@ def test_parameters_that_are_not_finite_stop_the_run():
     batch = dataclasses.replace(own_batch(an_agent), returns=np.full(12, np.inf))
     with pytest.raises(FloatingPointError, match="training step 17"), np.errstate(all="ignore"):
         an_agent.update(batch, 17, 1e-2, 0.1)
+
+
+@pytest.mark.parametrize("gradients", ["manual", "autograd"])
+def test_a_restored_agent_goes_on_in_the_same_bits(gradients):
+    changes = {"update_damping": 0.8, "gradients": gradients}
+    an_agent, batches = agent(**changes), [batch_for(SPECS[0], seed=seed) for seed in range(4)]
+    for step in (0, 1):
+        an_agent.update(batches[step], step, 1e-2, 0.1)
+    state = an_agent.state()
+    kept = {name: array.copy() for name, array in state.items()}
+    moments, means = (
+        {"adam.steps", "adam.exp_avg", "adam.exp_avg_sq"},
+        {"damping.steps", "damping.mean", "damping.square"},
+    )
+    assert set(state) == {"parameters"} | moments | means
+    copy = agent(seed=1, **changes)
+    assert not np.array_equal(copy.parameters, an_agent.parameters)
+    copy.restore(state)
+    for step in (2, 3):
+        an_agent.update(batches[step], step, 1e-2, 0.1)
+    assert all(np.array_equal(state[name], array) for name, array in kept.items())  # it is a copy
+    copy.config = an_agent.config  # the seed is the key of the shuffles
+    for step in (2, 3):
+        copy.update(batches[step], step, 1e-2, 0.1)
+    assert copy.parameters.tobytes() == an_agent.parameters.tobytes()
+    assert all(np.array_equal(copy.state()[name], array) for name, array in an_agent.state().items())
+
+
+def test_a_warm_start_takes_over_the_parameters_alone():
+    an_agent, copy = agent(update_damping=0.8), agent(seed=1, update_damping=0.8)
+    an_agent.update(batch_for(SPECS[0]), 0, 1e-2, 0.1)
+    copy.warm_start(an_agent.state())
+    assert copy.parameters.tobytes() == an_agent.parameters.tobytes()
+    assert (copy.adam.steps, copy.damping.steps, copy.adam.exp_avg.any()) == (0, 0, False)
+
+
+def test_without_a_value_network_there_are_only_the_policys_parameters():
+    config = resolve(Config(update_epochs=2))
+    an_agent = Agent(SPECS[0], config)
+    assert an_agent.value is None
+    assert len(an_agent.parameters) == SPECS[0].size
+    assert agent().value is not None
+    assert len(agent().parameters) > SPECS[0].size
+
+
+def test_updates_are_damped_once_a_training_step():
+    damped, free = agent(update_damping=0.8), agent()
+    for an_agent in (damped, free):
+        for step in range(3):
+            an_agent.update(batch_for(SPECS[0], seed=step), step, 1e-2, 0.1)
+    assert (damped.damping.steps, free.damping.steps) == (3, 0)
+    assert not np.array_equal(damped.parameters, free.parameters)

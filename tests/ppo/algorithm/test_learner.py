@@ -1,21 +1,25 @@
+"""Batches are those of the version that acted, values that are not finite are named, a saved state is whole."""
+
 import dataclasses
 
 import numpy as np
 import pytest
 
-from actors import Policy
+from actors import Policy, Snapshot
 from actors.job import Kind, Task
 from actors.rollout import Collector
-from ppo import Config
+from ppo import Config, resolve
 from ppo.algorithm.learner import Learner, check_finite, explained_variance, policy_spec, raw_rewards
-from ppo.evaluation.evaluator import make_evaluator, make_job
+from ppo.algorithm.schedules import schedule
+from ppo.evaluation.evaluator import make_evaluator
+from ppo.training.job import make_job
 
 
 def learner_and_collector(**changes):
-    config = Config(**({"env": "rosenbrock", "episodes": 20, "norm_obs": True} | changes)).resolved()
+    config = resolve(Config(**({"env": "rosenbrock", "episodes": 20, "norm_obs": True} | changes)))
     _, starts = make_evaluator(config)
-    collector = Collector(make_job(config, starts))
-    return Learner(config, policy_spec(config, collector)), collector
+    job = make_job(config, starts)
+    return Learner(config, policy_spec(config, job.description)), Collector(job)
 
 
 def collect(learner, collector, snapshot=None):
@@ -25,7 +29,7 @@ def collect(learner, collector, snapshot=None):
 
 @pytest.mark.parametrize("std", [1.0, 1e-2, 1e-4])
 @pytest.mark.parametrize("env", ["rosenbrock", "Pendulum-v1", "CartPole-v1"])
-def test_the_drivers_logprobs_are_the_learners_so_the_first_ratio_is_1(env, std):
+def test_drivers_and_learner_have_equal_logprobs(env, std):
     changes = {"init_std": std, "std_floor": std / 10, "std_floor_final": std / 10, "update_epochs": 1}
     if env != "rosenbrock":
         changes |= {"time_steps": 50, "episodes": 6}
@@ -45,7 +49,7 @@ def test_a_snapshot_without_the_normaliser_breaks_the_ratio():
     assert learner.learn(collect(learner, collector))["losses/initial_logratio"] < 1e-5
 
 
-def test_data_is_normalised_with_the_version_that_acted_and_statistics_advance_afterwards():
+def test_statistics_advance_after_the_version_that_acted():
     learner, collector = learner_and_collector()
     assert learner.snapshot().obs_var.tolist() == [1, 1]
     trajectory = collect(learner, collector)
@@ -72,35 +76,45 @@ def test_rewards_of_a_tuning_problem():
     assert rewards("objective", "symlog") == pytest.approx(np.log1p(f[:, 1:]))
 
 
-def test_scaled_rewards_have_a_discounted_return_of_unit_variance():
+def test_scaled_rewards_have_returns_of_unit_variance():
     learner, _ = learner_and_collector(gamma=0.5)
     rewards = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 7.0]])
     ends = np.array([[False, True, True], [False, False, True]])
     # Discounted returns, forwards, starting again after an end: 1, 2.5, 4 and 3, 6.5, 10.25
     expected = rewards / np.std([1, 2.5, 4, 3, 6.5, 10.25])
-    assert learner._scaled(rewards, ends) == pytest.approx(expected)
+    assert learner._scaled(rewards, ends, learner.config) == pytest.approx(expected)
 
 
-def test_schedules():
+def test_schedules_are_those_of_the_current_training_step():
     learner, _ = learner_and_collector(training_steps=10_000, learning_rate=0.5, std_floor=0.1, std_floor_final=1e-3)
     learner.step = 2143
-    assert learner.std_floor == pytest.approx(0.01, rel=1e-3)  # half the way, in logarithms: 0.2143^0.45 = 0.5
-    assert learner.learning_rate == pytest.approx(0.5 * (1 - 0.2143) * 0.1**0.6, rel=1e-3)  # linear, and with the floor
-    assert learner.snapshot().std_floor == learner.std_floor
+    now = learner.schedule
+    assert now == schedule(learner.config, 2143)
+    assert now.std_floor == pytest.approx(0.01, rel=1e-3)  # half the way, in logarithms: 0.2143^0.45 = 0.5
+    assert now.learning_rate == pytest.approx(0.5 * (1 - 0.2143) * 0.1**0.6, rel=1e-3)  # linear, and with the floor
+    assert learner.snapshot().std_floor == now.std_floor
     learner.step = 0
-    assert learner.learning_rate == pytest.approx(0.5 / (0.1 * 10_000 + 1))  # the first of 1,000 steps of warming up
+    assert learner.schedule.learning_rate == pytest.approx(0.5 / (0.1 * 10_000 + 1))  # the first of 1,000 of warming up
     constant, _ = learner_and_collector(anneal_lr=False, learning_rate=0.5, std_floor=0.0, std_floor_final=0.0)
     constant.step = 2500
-    assert constant.learning_rate == 0.5
+    assert constant.schedule.learning_rate == 0.5
 
 
-def test_values_after_an_end_are_those_of_the_final_observation():
+def test_what_is_logged_is_what_the_step_was_trained_with():
+    learner, collector = learner_and_collector(training_steps=10)
+    for step in range(2):
+        now = schedule(learner.config, step)
+        scalars = learner.learn(collect(learner, collector))
+        assert (scalars["charts/std_floor"], scalars["charts/learning_rate"]) == (now.std_floor, now.learning_rate)
+
+
+def test_values_after_an_end_are_those_of_its_observation():
     learner, collector = learner_and_collector(
         env="tests.problems:CountdownEnv", time_steps=8, episodes=5, gamma=1.0, gae_lambda=1.0, norm_reward=False,
         norm_obs=False,
     )  # fmt: skip
     trajectory = collect(learner, collector)
-    returns = learner._batch(trajectory).returns.reshape(5, 8)
+    returns = learner._batch(trajectory, learner.schedule).returns.reshape(5, 8)
     value = learner.agent.values
     for slot in range(5):
         for t in range(8):
@@ -122,6 +136,7 @@ def test_state_round_trip_continues_in_the_same_bits():
         learner.learn(collect(learner, collector))
         copy.learn(collect(copy, collector))
     assert copy.snapshot().sha256 == learner.snapshot().sha256
+    assert set(copy.state()) == set(learner.state())
     assert all(np.array_equal(copy.state()[name], array) for name, array in learner.state().items())
 
 
@@ -145,8 +160,6 @@ def test_a_start_that_is_not_finite_names_the_slot():
 
 def test_the_law_does_not_change_between_learner_and_driver():
     learner, _ = learner_and_collector()
-    from actors import Snapshot
-
     obs = np.random.default_rng(0).uniform(-1, 1, (9, 2))
     own, sent = Policy(learner.snapshot()), Policy(Snapshot.from_bytes(learner.snapshot().to_bytes()))
     assert own.mode(obs).tobytes() == sent.mode(obs).tobytes()
@@ -158,3 +171,11 @@ def test_explained_variance():
     assert explained_variance(np.full(3, 9.0), returns) == 0.0
     assert explained_variance(-returns, returns) == -3.0
     assert explained_variance(returns, np.ones(3)) == 0.0
+
+
+def test_another_shape_is_not_accepted():
+    learner, _ = learner_and_collector()
+    state = learner.state()
+    assert learner.accepts(state)
+    assert not learner_and_collector(hidden_sizes=(9,))[0].accepts(state)
+    assert not learner.accepts({name: array for name, array in state.items() if name != "agent.damping.mean"})

@@ -1,4 +1,4 @@
-"""Losses against values worked out by hand, and their gradients against finite differences."""
+"""Losses have the values that are worked out by hand, and gradients those of finite differences."""
 
 import math
 

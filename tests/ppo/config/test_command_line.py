@@ -1,173 +1,23 @@
-"""Flags, and the mistakes that users make: one line, exit code 2, nothing left on disk."""
+"""Flags are the fields of the configuration, words and configurations map to each other, mistakes are one line."""
 
 import dataclasses
-import json
 import subprocess
 import sys
-import time
 
 import pytest
 
 from env import UsageError
-from ppo import Config
-from ppo.config.command_line import parse, run_main
-from ppo.config.file import read_config
-from ppo.train import main, train
-from ppo.training.run_dir import RunDir
-
-SMALL = ["--training-steps", "2", "--episodes", "4", "--hidden-sizes", "4", "--quiet", "--no-pictures"]
-
-
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
-    """Runs the command line in an empty directory and returns (exit code, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*argv):
-        monkeypatch.setattr(sys, "argv", ["ppo.train", *map(str, argv)])
-        code = 0
-        try:
-            run_main(main)
-        except SystemExit as end:
-            code = end.code
-        return code, capsys.readouterr().err
-
-    return run
-
-
-MISTAKES = [
-    (["--env", "rosenbrok"], "did you mean 'rosenbrock'"),
-    (["--env", "nowhere:Thing"], "no module named 'nowhere'"),
-    (["--sampler", "hetrogeneous"], "did you mean 'heterogeneous'"),
-    (["--env", "tests.problems:CountdownEnv", "--time-steps", "9", "--sampler", "lhs"], "use --sampler env"),
-    (["--episodes", "0"], "--episodes 0: must be at least 1"),
-    (["--episodes", "-3"], "--episodes -3: must be at least 1"),
-    (["--time-steps", "0"], "--time-steps 0"),
-    (["--training-steps", "-1"], "--training-steps -1"),
-    (["--drivers", "-1"], "--drivers -1: must be 0 or more"),
-    (["--drivers", "many"], "--drivers"),
-    (["--backend", "thread"], "--backend thread: needs a number of --drivers"),
-    (["--dims", "0"], "--dims 0"),
-    (["--dims", "3", "--knobs", "3"], "--knobs 3: must be from 1 to 2 with --dims 3"),
-    (["--hidden-sizes", "64", "0"], "--hidden-sizes 64 0"),
-    (["--learning-rate", "0"], "--learning-rate 0.0: must be above 0"),
-    (["--learning-rate", "nan"], "--learning-rate nan"),
-    (["--gamma", "1.5"], "--gamma 1.5"),
-    (["--seed", "-1"], "--seed -1"),
-    (["--num-minibatches", "1000"], "--num-minibatches 1000: a batch has only 8 time steps"),
-    (["--num-minibatches", "8"], "a minibatch needs two"),
-    (["--driver-timeout", "1e20"], "--driver-timeout 1e+20"),
-    (["--env", "CartPole-v1", "--evaluation-cost-ms", "3"], "--evaluation-cost-ms 3.0: only a tuning problem"),
-    (["--env", "LunarLander-v3"], "--env LunarLander-v3: cannot be made"),
-    (["--run-dir", "/proc/x/y"], "--run-dir /proc/x/y"),
-    (["--run-dir", "x" * 300], "too long"),
-    (["--algo", "reinforce", "--update-epochs", "3"], "--update-epochs"),
-    (["--algo", "dqn"], "--algo"),
-    (["--std-floor-final", "0.5"], "--std-floor-final 0.5"),
-    (["--env", "CartPole-v1", "--reward", "objective"], "only a tuning problem"),
-    (["--env", "Pendulum-v1", "--noise", "mirrored"], "--noise mirrored: only with --advantages slot"),
-    (["--advantages", "gae", "--noise", "mirrored"], "--noise mirrored: only with --advantages slot"),
-    (["--leerning-rate", "1"], "unknown argument --leerning-rate (did you mean '--learning-rate'?)"),
-    (["stray"], "unknown argument stray"),
-    (["--backend", "cluster"], "--backend"),
-    (["--config", "missing.json"], "--config missing.json: No such file"),
-    (["--resume", "missing"], "not a run directory"),
-    (["--warm-start", "missing"], "--warm-start missing: not a run directory"),
-]
-
-
-@pytest.mark.parametrize(("argv", "message"), MISTAKES, ids=[" ".join(argv) for argv, _ in MISTAKES])
-def test_a_mistake_is_one_line_with_exit_code_2_and_leaves_nothing(argv, message, command, tmp_path):
-    small = [] if "--resume" in argv else SMALL
-    code, error = command(*small, *argv)
-    assert code == 2
-    assert len(error.splitlines()) == 1
-    assert message in error
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_directory_that_is_not_empty_is_refused(command, tmp_path):
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "thesis.txt").write_text("precious")
-    code, error = command(*SMALL, "--run-dir", "taken")
-    assert code == 2
-    assert "--run-dir taken: exists and is not empty" in error
-    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["thesis.txt"]
-    (tmp_path / "file").touch()
-    assert command(*SMALL, "--run-dir", "file/run")[0] == 2
-    (tmp_path / "empty").mkdir()
-    assert command(*SMALL, "--run-dir", "empty")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"learning_rte": 1}, "unknown key 'learning_rte' (did you mean 'learning_rate'?)"),
-        ({"episodes": "many"}, 'episodes = "many" is not int'),
-        ({"episodes": 3.5}, "episodes = 3.5"),
-        ({"backend": "cluster"}, "is not one of process, thread"),
-        ({"anneal_lr": 1}, "anneal_lr = 1 is not bool"),
-        ({"hidden_sizes": ["a"]}, "hidden_sizes"),
-        ([1], "one JSON object"),
-        ("{", "not JSON"),
-    ],
+from ppo import Config, resolve
+from ppo.config.command_line import (
+    TrainArguments,
+    command_words,
+    given_flags,
+    keyword_words,
+    parse,
+    parse_as,
+    parse_keywords,
+    run_main,
 )
-def test_a_config_file_that_does_not_fit_is_refused(content, message, command, tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text(content if content == "{" else json.dumps(content))
-    code, error = command("--config", "config.json")
-    assert code == 2
-    assert message in error
-    assert len(error.splitlines()) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
-
-
-def with_unknown_compression(content):
-    entry = content.index(b"PK\x01\x02")  # the central directory; the method is 10 bytes in
-    return content[: entry + 10] + b"\x63" + content[entry + 11 :]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda b: b[: len(b) // 2],
-        lambda b: b"",
-        lambda b: b[:200] + bytes(8) + b[208:],
-        lambda b: b"PK" + b[::-1],
-        with_unknown_compression,
-        lambda b: b.replace(b"meta.npy", b"mtea.npy"),
-    ],
-    ids=["cut", "empty", "overwritten", "reversed", "method", "name"],
-)
-def test_resuming_a_damaged_checkpoint_is_refused(damage, command, tmp_path):
-    assert command(*SMALL, "--run-dir", "run")[0] == 0
-    path = tmp_path / "run" / "checkpoint.npz"
-    path.write_bytes(damage(path.read_bytes()))
-    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
-    code, error = command("--resume", "run")
-    assert code == 2
-    assert "checkpoint.npz is damaged" in error
-    assert len(error.splitlines()) == 1
-    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
-
-
-def test_resume_takes_no_other_training_flag(command):
-    assert command(*SMALL, "--run-dir", "run")[0] == 0
-    code, error = command("--resume", "run", "--training-steps", "9")
-    assert code == 2
-    assert "--training-steps was given" in error
-    assert command("--resume", "run", "--drivers", "2", "--quiet", "--no-pictures")[0] == 0
-
-
-def test_a_config_file_repeats_a_run_and_other_flags_override_it(command, tmp_path):
-    assert command(*SMALL, "--run-dir", "a", "--clip-coef", "0.3", "--no-anneal-lr", "--sampler", "lhs")[0] == 0
-    assert command("--config", "a/config.json", "--run-dir", "b", "--quiet", "--no-pictures")[0] == 0
-    assert command("--config", "a/config.json", "--run-dir", "c", "--seed", "5", "--quiet", "--no-pictures")[0] == 0
-    a, b, c = (json.loads((tmp_path / name / "summary.json").read_text())["policy_sha256"] for name in "abc")
-    assert a == b != c
-    assert read_config(tmp_path / "c" / "config.json") == dataclasses.replace(
-        read_config(tmp_path / "a" / "config.json"), seed=5
-    )
 
 
 def test_every_config_field_is_a_flag():
@@ -179,53 +29,174 @@ def test_every_config_field_is_a_flag():
 def test_flags_override_defaults():
     arguments = parse(["--hidden-sizes", "32", "16", "--target-kl", "0.02", "--no-norm-adv", "--sampler", "lhs"])
     config = arguments.to_config()
+    assert type(config) is Config
     assert (config.hidden_sizes, config.target_kl, config.norm_adv, config.sampler) == ((32, 16), 0.02, False, "lhs")
+    assert config.changed() == {
+        "hidden_sizes": (32, 16), "target_kl": 0.02, "norm_adv": False, "sampler": "lhs",
+    }  # fmt: skip
 
 
-def test_defaults_by_family_are_resolved_and_stored(tmp_path):
-    tuning, control = Config().resolved(), Config(env="Pendulum-v1").resolved()
-    assert (tuning.advantages, tuning.time_steps, tuning.sampler, tuning.norm_obs) == ("slot", 2, "random", False)
-    assert (control.gamma, control.time_steps, control.sampler, control.norm_obs) == (0.99, 200, "env", True)
-    assert (control.training_steps, tuning.training_steps, tuning.episodes) == (500, 5000, 30)
-    train(Config(training_steps=1, hidden_sizes=(4,)), tmp_path, quiet=True, pictures=False)
-    stored = RunDir(tmp_path).config()
-    assert stored == dataclasses.replace(Config(training_steps=1, hidden_sizes=(4,)).resolved())
-    assert stored.resolved() == stored
+def test_new_fields_are_parsed_by_their_flags():
+    flags = "--std-floor-power 1 --learning-rate-power 0 --rank-fade 0.1 --density-bandwidth 2 --checkpoint-seconds 5"
+    assert parse([*flags.split(), "--update-damping", "0.5", "--gradients", "autograd"]).to_config() == Config(
+        std_floor_power=1.0,
+        learning_rate_power=0.0,
+        rank_fade=0.1,
+        density_bandwidth=2.0,
+        checkpoint_seconds=5.0,
+        update_damping=0.5,
+        gradients="autograd",
+    )
+
+
+@pytest.mark.parametrize("argv", [["--agreement", "0.5"], ["--agreement=0.5"]])
+def test_a_renamed_flag_is_answered_with_its_new_name(argv):
+    with pytest.raises(UsageError) as error:
+        parse(argv)
+    assert str(error.value) == f"unknown argument {argv[0]} (renamed to --update-damping); --help lists the flags"
+
+
+def test_a_mistyped_flag_is_answered_with_the_nearest():
+    with pytest.raises(UsageError, match=r"^unknown argument --leerning-rate \(did you mean '--learning-rate'\?\)"):
+        parse(["--leerning-rate", "1"])
+
+
+KEYWORDS = {
+    "level=high": {"level": "high"},
+    "actions=true": {"actions": True},
+    "actions=True": {"actions": True},
+    "x=null": {"x": None},
+    "x=None": {"x": None},
+    "n=3": {"n": 3},
+    "x=-1.5e3": {"x": -1500.0},
+    'n="3"': {"n": "3"},
+    "xs=[1, 2]": {"xs": [1, 2]},
+    "xs=(1, 2)": {"xs": (1, 2)},
+    'd={"a": [true]}': {"d": {"a": [True]}},
+    "x=": {"x": ""},
+    "x=a=b": {"x": "a=b"},
+    "x=no such word": {"x": "no such word"},
+}
+
+
+@pytest.mark.parametrize(("word", "expected"), KEYWORDS.items(), ids=KEYWORDS)
+def test_keywords_are_json_or_python_or_text(word, expected):
+    found = parse_keywords([word])
+    assert found == expected
+    assert [type(value) for value in found.values()] == [type(value) for value in expected.values()]
 
 
 @pytest.mark.parametrize(
-    ("changes", "episodes", "minibatches"),
-    [({}, 10, 31), ({"time_steps": 50}, 40, 31), ({"episodes": 3}, 3, 9), ({"time_steps": 9000}, 1, 140)],
+    "keywords",
+    [
+        {},
+        {"level": "high", "n": 3, "x": 0.1, "on": True, "off": False, "none": None},
+        {"like_a_number": "3", "like_true": "true", "like_True": "True", "like_null": "null", "like_a_list": "[1]"},
+        {"like_a_tuple": "(1, 2)", "quoted": '"x"', "empty": "", "spaced": " 1 ", "two": "a b", "equals": "a=b"},
+        {"nested": {"a": [1, {"b": None}], "c": "3"}, "deep": [[[]]], "umlaut": "größer"},
+    ],
 )
-def test_control_takes_about_as_many_time_steps_however_long_a_slot_is(changes, episodes, minibatches):
-    config = Config(env="Pendulum-v1", **changes).resolved()
-    assert (config.episodes, config.num_minibatches) == (episodes, minibatches)
+def test_words_of_keywords_are_parsed_back(keywords):
+    words = keyword_words(keywords)
+    assert len(words) == len(keywords)
+    assert parse_keywords(words) == keywords
+    assert parse(["--env-kwargs", *words]).env_kwargs == keywords
 
 
-def test_an_objective_must_be_importable_by_the_drivers():
-    with pytest.raises(UsageError, match="__main__"):
-        Config(env="__main__:Mine").resolved()
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["oops"], "--env-kwargs oops: must be name=value"),
+        (["=3"], "--env-kwargs =3: must be name=value"),
+        (["a=1", "b-c=2"], "--env-kwargs b-c=2: must be name=value"),
+        (["a=1", "b=2", "a=3"], "--env-kwargs a=1 b=2 a=3: a is given more than once"),
+    ],
+)
+def test_keywords_that_do_not_fit_are_named(words, message, command, tmp_path):
+    with pytest.raises(UsageError) as error:
+        parse_keywords(words)
+    assert str(error.value) == message
+    code, line = command("--env-kwargs", *words)
+    assert (code, line) == (2, f"error: {message}\n")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failing_objective_exits_with_1_and_its_own_traceback(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "ppo.train",
-        "--env",
-        "tests.problems:RaisesForSomeConditions",
-        "--drivers",
-        "2",
-        *SMALL,
+CONFIGS = [
+    Config(),
+    Config(norm_obs=False, anneal_lr=False, norm_adv=False, clip_vloss=True),
+    Config(env="CartPole-v1", norm_obs=True, hidden_sizes=(8, 4), target_kl=0.1, drivers=3),
+    Config(env="TempControl-v1", env_kwargs={"level": "high", "load_rounds": 0, "actions": True, "text": "1"}),
+    Config(rank_fade=0.0, density_bandwidth=1e3, std_floor_power=1.0, learning_rate_power=0.0, update_damping=0.0),
+    Config(hidden_sizes=()),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: " ".join(command_words(config)) or "defaults")
+def test_words_of_a_command_give_the_configuration_back(config):
+    assert parse(command_words(config)).to_config() == config
+    resolved = resolve(config) if config.env != "TempControl-v1" else config  # it takes no keyword "text"
+    again = parse(command_words(resolved)).to_config()
+    assert dataclasses.asdict(again) == dataclasses.asdict(resolved)
+
+
+def test_the_words_of_a_command_are_what_is_not_a_default():
+    assert command_words(Config()) == []
+    assert command_words(Config(hidden_sizes=(8, 4), norm_adv=False, env_kwargs={"level": "high", "n": "3"})) == [
+        *("--env-kwargs", "level=high", 'n="3"', "--hidden-sizes", "8", "4", "--no-norm-adv"),
     ]
-    done = subprocess.run([*command, "--run-dir", str(tmp_path / "run")], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert 'raise ValueError("the probe lost contact")' in done.stderr
 
 
-def test_a_run_that_is_slow_to_start_says_so_before_it_loads_torch():
-    started = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "ppo.train", "--episodes", "x"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "torch" not in done.stderr
-    assert time.monotonic() - started < 30
+def test_given_flags_are_told_from_those_of_other_commands():
+    argv = ["--hidden-sizes", "8", "--no-norm-adv", "--seed=3", "x"]
+    assert given_flags(argv) == ["hidden_sizes", "norm_adv", "seed"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Small:
+    """A command with one flag."""
+
+    number: int = 0
+
+
+def test_another_command_is_parsed_by_the_same_rules():
+    assert parse_as(Small, "small", ["--number", "3"]) == Small(3)
+    assert parse_as(Small, "small", [], Small(7)) == Small(7)
+    with pytest.raises(UsageError, match=r"^unknown argument --numbr \(did you mean '--number'\?\)"):
+        parse_as(Small, "small", ["--numbr", "3"])
+    with pytest.raises(SystemExit) as end:
+        parse_as(Small, "small", ["--help"])
+    assert end.value.code == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (UsageError("--x 1: no"), 2, "error: --x 1: no\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (KeyboardInterrupt("after step 3"), 130, "interrupted: after step 3\n"),
+    ],
+)
+def test_a_command_ends_with_a_code_and_one_line(error, code, line, monkeypatch, capsys):
+    def main(argv):
+        assert argv == ["given"]
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["command", "given"])
+    with pytest.raises(SystemExit) as end:
+        run_main(main)
+    assert end.value.code == code
+    assert capsys.readouterr().err == line
+
+
+def test_a_failure_of_the_program_is_left_to_python(monkeypatch):
+    def main(argv):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(sys, "argv", ["command"])
+    with pytest.raises(ZeroDivisionError):
+        run_main(main)
+
+
+def test_train_arguments_are_the_configuration_and_some_more():
+    more = {field.name for field in dataclasses.fields(TrainArguments)} - set(dataclasses.asdict(Config()))
+    assert more == {"config", "run_dir", "resume", "quiet", "track", "profile", "pictures"}
