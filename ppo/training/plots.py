@@ -80,7 +80,7 @@ def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: 
 def draw_law(
     path: pathlib.Path, objective: Objective, snapshot: Snapshot, conditions: np.ndarray, best: np.ndarray
 ) -> None:
-    """Draws the objective over (c, x), its true minimiser ``best`` ``[m, 1]`` for ``conditions`` ``[m, 1]``, and the law."""
+    """Draws the objective over (c, x), its minimiser ``best`` ``[m, 1]`` for ``conditions`` ``[m, 1]``, and the law."""
     from matplotlib.figure import Figure
 
     c = conditions[:, 0]
