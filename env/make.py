@@ -123,8 +123,12 @@ class Problem:
         Raises:
             UsageError: the environment cannot be made, or its actions or observations are not supported.
         """
-        # The slot length and the latency do not change the description.
-        return _describe(dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0))
+        # The slot length and the latency do not change the description. Keywords count as they are written, since
+        # True equals 1, and a registered id by its entry, since a program may register another one under it.
+        target = find_environment(self.env)
+        registered = id(gymnasium.spec(target)) if isinstance(target, str) else 0
+        keywords = repr(sorted(self.env_kwargs.items()))
+        return _describe(dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0), keywords, registered)
 
     def without_load(self) -> "Problem":
         """Returns the same problem without the computing load that the environment declares."""
@@ -221,8 +225,8 @@ def _is_flat_box(space: spaces.Space) -> bool:
 
 
 @functools.lru_cache
-def _describe(problem: Problem) -> Description:
-    """Describes one row of the environment; see ``Problem.describe``."""
+def _describe(problem: Problem, keywords: str, registered: int) -> Description:
+    """Describes one row of the environment; the last two arguments only tell cached descriptions apart."""
     target = find_environment(problem.env)
     with contextlib.closing(problem.make_batch(1, problem.objective())) as batch:
         observations, actions = batch.single_observation_space, batch.single_action_space

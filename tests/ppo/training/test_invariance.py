@@ -40,7 +40,7 @@ def test_same_bits_for_any_drivers_and_backend(sampler, episodes, tmp_path, bits
         {"env": "Pendulum-v1", "episodes": 5, "time_steps": 60, "eval_episodes": 3},
         {
             "env": "TempControl-v1",
-            "env_kwargs": ("load_rounds=0", "actions=true"),
+            "env_kwargs": {"load_rounds": 0, "actions": True},
             "sampler": "lhs",
             "episodes": 5,
             "time_steps": 60,

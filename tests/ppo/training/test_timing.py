@@ -1,6 +1,17 @@
+"""The phases add up to the loop, the caller's time between steps included, in one run as over a resumed one."""
+
+import dataclasses
+import json
+import time
+
 import pytest
 
-from ppo.training.timing import Timing
+from ppo import Config, resolve
+from ppo.train import train
+from ppo.training.timing import PHASES, Timing
+from ppo.training.trainer import Trainer
+
+SMALL = Config(training_steps=25, eval_every=10, hidden_sizes=(8,), update_epochs=2)
 
 
 @pytest.fixture
@@ -29,3 +40,62 @@ def test_phases_medians_and_loop(clock):
     assert timing.split() == "63/0/3"
     timing.forget()
     assert timing.medians()["collect"] == 0.0
+
+
+def test_the_callers_time_between_steps_is_other(clock):
+    timing = Timing()
+    for seconds in (1.0, 2.0, 4.0):
+        timing.begin_step()
+        with timing.measure("train"):
+            clock[0] += 8.0
+        timing.end_step()
+        clock[0] += seconds  # the body of the caller's loop
+    timing.stop()
+    assert timing.totals == {"collect": 0, "train": 24.0, "broadcast": 0, "evaluate": 0, "other": 7.0}
+    assert timing.loop == sum(timing.totals.values()) == 31.0
+    assert timing.medians()["other"] == 1.0  # of 0, 1 and 2: what follows the last step belongs to none
+    clock[0] += 99.0
+    assert timing.spent() == {**timing.totals, "loop": 31.0}
+
+
+def test_a_checkpoints_times_go_on_in_the_resumed_run(clock):
+    first = Timing()
+    with first.measure("collect"):
+        clock[0] += 3.0
+    first.end_step()
+    second = Timing(first.spent())
+    with second.measure("collect"):
+        clock[0] += 4.0
+    second.end_step()
+    second.stop()
+    assert second.totals["collect"] == second.loop == 7.0
+    assert second.medians()["collect"] == 4.0
+
+
+def test_a_slow_callers_time_is_in_the_runs_timing(tmp_path):
+    config = resolve(dataclasses.replace(SMALL, training_steps=10, eval_every=5, drivers=0))
+    with Trainer(config, tmp_path / "run", quiet=True) as trainer:
+        for _ in trainer:
+            time.sleep(0.05)
+        trainer.finish(pictures=False)
+    timing = json.loads((tmp_path / "run" / "timing.json").read_text())
+    phases = sum(timing[phase]["total"] for phase in PHASES)
+    assert timing["other"]["total"] > 10 * 0.05
+    assert 0.97 * timing["loop"] < phases <= timing["loop"]
+
+
+@pytest.mark.parametrize("drivers", [0, 2])
+def test_the_time_is_accounted_for(drivers, tmp_path):
+    config = dataclasses.replace(SMALL, training_steps=150, drivers=drivers)
+    train(config, tmp_path, quiet=True, pictures=False)
+    timing = json.loads((tmp_path / "timing.json").read_text())
+    phases = {name: timing[name]["total"] for name in ("collect", "train", "broadcast", "evaluate", "other")}
+    assert all(seconds > 0 for seconds in phases.values())
+    assert sum(phases.values()) <= timing["loop"]
+    assert sum(phases.values()) > 0.97 * timing["loop"]
+
+
+def test_the_time_stops_with_the_loop(tmp_path):
+    summary = train(dataclasses.replace(SMALL, training_steps=3), tmp_path, quiet=True)
+    timing = json.loads((tmp_path / "timing.json").read_text())
+    assert summary["wall_seconds"] == timing["loop"]

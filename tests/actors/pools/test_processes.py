@@ -1,0 +1,176 @@
+"""Driver processes that die, hang or stop change no result; none outlives its pool, and none loads torch."""
+
+import multiprocessing
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from actors.job import Job, Kind
+from actors.pools import processes
+from actors.pools.base import DriverError
+from actors.pools.factory import make_pool
+from actors.pools.processes import ProcessPool
+from env import Problem, UsageError
+from tests.actors.pools.rounds import job, run, same, snapshot
+
+
+@pytest.fixture
+def spawning_pool(monkeypatch):
+    """Returns a maker of pools whose drivers have this process's environment, not that of the fork server's start."""
+
+    def make(a_job, drivers, timeout=30.0):
+        with monkeypatch.context() as patched:
+            patched.setattr(processes, "driver_context", lambda preload: multiprocessing.get_context("spawn"))
+            return ProcessPool(a_job, drivers, timeout)
+
+    return make
+
+
+def test_a_users_broken_connection_is_no_broken_pipe():
+    raises = pytest.raises(DriverError, match="ConnectionResetError: the instrument hung up")
+    with make_pool(job("tests.problems:RaisesConnectionError"), 2, "process", 30) as pool, raises:
+        run(pool, 0)
+
+
+def test_the_time_of_a_hung_driver_is_not_broadcast_time(tmp_path, monkeypatch, spawning_pool):
+    monkeypatch.setenv("TUNINGLAW_TEST_FLAG", str(tmp_path / "hung"))
+    with spawning_pool(job("tests.problems:HangsOnce"), 2, timeout=2.0) as pool:
+        _, done = run(pool, 0)
+    assert done.broadcast < 1 < done.collect
+
+
+def test_a_driver_killed_between_rounds_is_replaced(expected):
+    with make_pool(job(), 3, "process", 30) as pool:
+        assert same(run(pool, 0)[0], expected[0])
+        os.kill(pool._drivers[1].process.pid, signal.SIGKILL)
+        time.sleep(0.1)
+        assert same(run(pool, 1)[0], expected[1])
+        assert same(run(pool, 2)[0], expected[2])
+        assert pool.restarts == 1
+        assert all(driver.process.is_alive() for driver in pool._drivers)
+
+
+def test_all_drivers_killed_while_they_work(expected):
+    with make_pool(job(evaluation_cost_ms=20), 3, "process", 30) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT)
+        for driver in pool._drivers:
+            os.kill(driver.process.pid, signal.SIGKILL)
+        trajectory = pool.result().trajectory
+        assert same(trajectory, expected[0])
+        assert pool.restarts == 3
+
+
+def test_a_driver_that_kills_itself_mid_task(tmp_path, monkeypatch, spawning_pool, expected):
+    monkeypatch.setenv("TUNINGLAW_TEST_FLAG", str(tmp_path / "died"))
+    with spawning_pool(job("tests.problems:KillsDriverOnce"), 2) as pool:
+        assert same(run(pool, 0)[0], expected[0])
+        assert pool.restarts == 1
+
+
+def test_a_driver_past_its_time_is_replaced(tmp_path, monkeypatch, spawning_pool, expected):
+    monkeypatch.setenv("TUNINGLAW_TEST_FLAG", str(tmp_path / "hung"))
+    with spawning_pool(job("tests.problems:HangsOnce"), 2, timeout=1.0) as pool:
+        assert same(run(pool, 0)[0], expected[0])
+        assert pool.restarts == 1
+
+
+def test_a_stopped_driver_is_replaced_under_a_large_snapshot():
+    large = [snapshot(step, hidden=(600, 600)) for step in range(2)]
+    assert len(large[0].to_bytes()) > 2_000_000
+    with make_pool(job(), 2, "process", 1.5) as pool:
+        first = run(pool, 0, snap=large[0])[0]
+        os.kill(pool._drivers[0].process.pid, signal.SIGSTOP)
+        trajectory = run(pool, 1, snap=large[1])[0]
+        assert pool.restarts >= 1
+    assert not same(first, trajectory)
+    with make_pool(job(), 0, "process", 0) as pool:
+        assert same(run(pool, 1, snap=large[1])[0], trajectory)
+
+
+def test_a_task_that_kills_every_driver_ends_the_run():
+    raises = pytest.raises(DriverError, match=r"driver . died in slot . of step 0, and 4 before it did")
+    with make_pool(job("tests.problems:KillsEveryDriver"), 2, "process", 30) as pool, raises:
+        run(pool, 0)
+
+
+def test_a_mistake_in_the_job_starts_no_process():
+    before = len(psutil.Process().children(recursive=True))
+    with pytest.raises(UsageError, match="cannot be set"):
+        make_pool(Job(Problem("tests.problems:CountdownEnv", time_steps=10), "lhs", 8, 0, 4, 10), 2, "process", 30)
+    assert len(psutil.Process().children(recursive=True)) == before
+
+
+@pytest.mark.timeout(60)
+def test_no_deadlock_when_messages_exceed_a_pipes_buffer():
+    wide = Job(Problem("tests.problems:WideEnv", time_steps=40), "env", 8, 0, 8, 40, None, 2, 1)
+    large = snapshot(0, obs_dim=2000, hidden=(300,))
+    with make_pool(wide, 3, "process", 30) as pool:
+        trajectory, done = run(pool, 0, snap=large)
+        assert len(large.to_bytes()) > 4_000_000
+        assert min(done.shares) * pool.layout(Kind.COLLECT).slot_bytes > 1_000_000
+        again, _ = run(pool, 0, snap=large)
+    assert same(trajectory, again)
+
+
+def test_drivers_end_with_their_pool_and_with_the_pipe():
+    pool = make_pool(job(), 3, "process", 30)
+    processes = [psutil.Process(driver.process.pid) for driver in pool._drivers]
+    assert all(driver.process.daemon for driver in pool._drivers)
+    pool._drivers[0].connection.close()
+    processes[0].wait(timeout=5)
+    pool._drivers.pop(0)
+    pool.close()
+    assert not any(process.is_running() for process in processes)
+
+
+def test_a_driver_has_one_thread_and_no_torch():
+    import torch  # the learner's process has it
+
+    assert torch.__version__
+    with make_pool(job(), 2, "process", 30) as pool:
+        run(pool, 0)
+        for driver in pool._drivers:
+            process = psutil.Process(driver.process.pid)
+            maps = [mapped.path for mapped in process.memory_maps()]
+            assert any("numpy" in path for path in maps)
+            assert not any("torch" in path for path in maps)
+            assert process.num_threads() == 1
+
+
+def test_a_broadcast_snapshot_is_not_sent_again(expected):
+    with make_pool(job(), 3, "process", 30) as pool:
+        assert 0 < pool.broadcast(snapshot(0)) < 10
+        assert [driver.version for driver in pool._drivers] == [0, 0, 0]
+        assert same(run(pool, 0)[0], expected[0])
+
+
+def shares_dealt(pool, step):
+    pool.submit(step, snapshot(step), Kind.COLLECT)
+    return sorted(pool.result().shares)
+
+
+def test_the_cost_of_slots_decides_how_they_are_dealt():
+    with make_pool(job(episodes=12), 6, "process", 30) as pool:
+        assert shares_dealt(pool, 0) == [2] * 6  # nothing is known yet
+        for step in range(1, 8):
+            dealt = shares_dealt(pool, step)
+        assert len(dealt) < 6
+    with make_pool(job(episodes=12, evaluation_cost_ms=5), 3, "process", 30) as pool:
+        assert [shares_dealt(pool, step) for step in range(3)] == [[4] * 3] * 3  # slow, but evenly so
+    with make_pool(job("tests.problems:UnevenCost", episodes=12), 3, "process", 30) as pool:
+        assert shares_dealt(pool, 0) == [4] * 3
+        assert shares_dealt(pool, 1) == [1] * 12
+
+
+def test_shared_memory_lives_as_long_as_its_pool():
+    with make_pool(job(), 2, "process", 30) as pool:
+        run(pool, 0)
+        name = pool._shared._memory.name
+        os.kill(pool._drivers[0].process.pid, signal.SIGKILL)
+        run(pool, 1)
+        assert pool._shared._memory.name == name
+        assert os.path.exists(f"/dev/shm/{name}") or not os.path.isdir("/dev/shm")
+    assert not os.path.exists(f"/dev/shm/{name}")

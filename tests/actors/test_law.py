@@ -1,0 +1,34 @@
+"""A deployed law is the clipped mean action at the centre of the knobs, and needs NumPy alone."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from actors import Law, NetworkSpec, Snapshot
+from actors.law import save_law
+
+
+def test_a_law_is_the_mean_action_from_the_centre_clipped(tmp_path):
+    spec = NetworkSpec(2, (), "tanh", "gaussian", 1)  # linear: mean = w_x x + w_c c + b
+    theta = np.array([9.0, 0.0, 2.0, 0.0, 0.25, 0.0])  # rows: x, c, bias; columns: mean, raw log std
+    save_law(tmp_path / "law.npz", Snapshot(0, spec, theta))
+    law = Law.load(tmp_path / "law.npz")
+    assert law([[0.1], [-0.2], [0.9]])[:, 0] == pytest.approx([0.45, -0.15, 1.0])
+    assert law([0.1]).tolist() == [0.45]
+    with pytest.raises(ValueError, match=r"\[m, 1\]"):
+        law([[0.1, 0.2]])
+
+
+def test_a_law_needs_numpy_alone(tmp_path):
+    spec = NetworkSpec(2, (8,), "tanh", "gaussian", 1)
+    save_law(tmp_path / "law.npz", Snapshot(0, spec, np.zeros(spec.size)))
+    code = (
+        "import sys; from actors import Law; print(Law.load(sys.argv[1])([[0.5]]));"
+        "print([name for name in ('torch', 'gymnasium', 'scipy') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "law.npz")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["[[0.]]", "[]"]

@@ -1,0 +1,151 @@
+"""resolve() fills in defaults by family, algorithm and kind of advantages, checks each field, and is idempotent."""
+
+import dataclasses
+import pathlib
+
+import pytest
+
+from env import UsageError
+from ppo import Config, resolve
+from ppo.config import GAEConfig, ResolvedConfig, SlotConfig
+from ppo.config.file import read_config
+from ppo.train import train
+from ppo.training.run_dir import RunDir
+
+REFERENCE = pathlib.Path(__file__).parents[3] / "runs" / "reference"
+CASES = {
+    "tuning": (Config(), SlotConfig),
+    "tuning with gae": (Config(advantages="gae"), GAEConfig),
+    "tuning with a reward": (Config(reward="improvement"), GAEConfig),
+    "tuning in one time step": (Config(time_steps=1), GAEConfig),
+    "another objective": (Config(env="tests.problems:Quadratic"), SlotConfig),
+    "ten dimensions": (Config(env="ackley", dims=10, knobs=5, rank_fade=0.0, density_bandwidth=9.0), SlotConfig),
+    "reinforce": (Config(algo="reinforce"), GAEConfig),
+    "control": (Config(env="Pendulum-v1"), GAEConfig),
+    "choices": (Config(env="CartPole-v1", time_steps=50), GAEConfig),
+    "reinforce in control": (Config(env="CartPole-v1", algo="reinforce"), GAEConfig),
+    "keywords": (Config(env="TempControl-v1", env_kwargs={"level": "high", "actions": True}), GAEConfig),
+}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def case(request):
+    """Each configuration with the type that it resolves to."""
+    return request.param
+
+
+def declared(config):
+    """Returns the names of the fields that the classes between ``Config`` and the configuration's own declare."""
+    kinds = [kind for kind in type(config).__mro__ if issubclass(kind, ResolvedConfig)]
+    return {name for kind in kinds for name in vars(kind)["__annotations__"]}
+
+
+def test_resolving_twice_changes_nothing(case):
+    config, kind = case
+    resolved = resolve(config)
+    assert type(resolved) is kind
+    assert type(resolve(resolved)) is kind
+    assert resolve(resolved) == resolved
+
+
+def test_a_stored_configuration_resolves_to_the_same(case, tmp_path):
+    config, _ = case
+    resolved = resolve(config)
+    (tmp_path / "config.json").write_text(resolved.to_json())
+    stored = read_config(tmp_path / "config.json")
+    assert type(stored) is Config
+    assert resolve(stored) == resolved
+    assert stored.to_json() == resolved.to_json()
+
+
+def test_no_field_that_a_resolved_type_declares_is_none(case):
+    resolved = resolve(case[0])
+    assert len(declared(resolved)) > 17
+    assert {name for name in declared(resolved) if getattr(resolved, name) is None} == set()
+
+
+def test_what_was_given_is_kept(case):
+    config, _ = case
+    assert {name: getattr(resolve(config), name) for name in config.changed()} == config.changed()
+
+
+def test_the_configurations_of_reference_runs_resolve():
+    paths = sorted(REFERENCE.rglob("config.json"))
+    assert paths
+    for path in paths:
+        resolved = resolve(read_config(path))
+        assert type(resolved) in (SlotConfig, GAEConfig)
+        assert resolve(resolved) == resolved, path
+
+
+def test_each_type_requires_all_that_it_declares():
+    values = dataclasses.asdict(resolve(Config()))
+    assert SlotConfig(**values) == resolve(Config())
+    for name in declared(resolve(Config())):
+        with pytest.raises(TypeError, match=name):
+            SlotConfig(**{other: value for other, value in values.items() if other != name})
+
+
+def test_fields_of_the_other_kind_of_advantages_stay_none():
+    slot, gae, control = resolve(Config()), resolve(Config(advantages="gae")), resolve(Config(env="Pendulum-v1"))
+    assert (slot.gamma, slot.reward, slot.transform) == (None, None, None)
+    assert (slot.rank_fade, slot.density_bandwidth) == (0.03, 0.2)
+    assert (gae.gamma, gae.reward, gae.transform) == (0.0, "objective", "symlog")
+    assert (gae.rank_fade, gae.density_bandwidth) == (None, None)
+    assert (control.reward, control.transform, control.rank_fade, control.dims, control.knobs) == (None,) * 5
+
+
+def test_defaults_by_family_are_resolved_and_stored(tmp_path):
+    tuning, control = resolve(Config()), resolve(Config(env="Pendulum-v1"))
+    assert (tuning.advantages, tuning.time_steps, tuning.sampler, tuning.norm_obs) == ("slot", 2, "random", False)
+    assert (control.gamma, control.time_steps, control.sampler, control.norm_obs) == (0.99, 200, "env", True)
+    assert (control.training_steps, tuning.training_steps, tuning.episodes) == (500, 5000, 30)
+    config = Config(training_steps=1, hidden_sizes=(4,))
+    train(config, tmp_path, quiet=True, pictures=False)
+    stored = RunDir(tmp_path).config()
+    assert dataclasses.asdict(stored) == dataclasses.asdict(resolve(config))
+    assert dataclasses.asdict(resolve(stored)) == dataclasses.asdict(stored)
+
+
+def test_reinforce_takes_each_batch_once_and_whole():
+    tuning, control = (resolve(Config(env=env, algo="reinforce")) for env in ("sphere", "CartPole-v1"))
+    for config in (tuning, control):
+        assert (config.update_epochs, config.num_minibatches, config.update_damping, config.warmup) == (1, 1, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "episodes", "minibatches"),
+    [({}, 10, 31), ({"time_steps": 50}, 40, 31), ({"episodes": 3}, 3, 9), ({"time_steps": 9000}, 1, 140)],
+)
+def test_control_takes_as_many_time_steps_in_long_and_short_slots(changes, episodes, minibatches):
+    config = resolve(Config(env="Pendulum-v1", **changes))
+    assert (config.episodes, config.num_minibatches) == (episodes, minibatches)
+
+
+def test_an_objective_must_be_importable_by_the_drivers():
+    with pytest.raises(UsageError, match="__main__"):
+        resolve(Config(env="__main__:Mine"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rank_fade": -0.1}, "--rank-fade -0.1: must be 0 or more"),
+        ({"density_bandwidth": 0.0}, "--density-bandwidth 0.0: must be above 0"),
+        ({"std_floor_power": 0.0}, "--std-floor-power 0.0: must be above 0"),
+        ({"learning_rate_power": -1.0}, "--learning-rate-power -1.0: must be 0 or more"),
+        ({"checkpoint_seconds": -1.0}, "--checkpoint-seconds -1.0: must be 0 or more"),
+        ({"update_damping": 1.0}, "--update-damping 1.0: must be from 0 to below 1"),
+        ({"advantages": "gae", "rank_fade": 0.1}, "--rank-fade 0.1: only with --advantages slot"),
+        ({"env": "Pendulum-v1", "density_bandwidth": 0.1}, "--density-bandwidth 0.1: only with --advantages slot"),
+        ({"advantages": "slot", "gamma": 0.5}, "--gamma 0.5: only with --advantages gae"),
+        ({"advantages": "slot", "reward": "objective"}, "--reward objective: only with --advantages gae"),
+        ({"advantages": "slot", "time_steps": 1}, "--advantages slot: compares the time steps of a slot"),
+        ({"env": "Pendulum-v1", "advantages": "slot"}, "--advantages slot: only a tuning problem takes it"),
+        ({"env": "Pendulum-v1", "first_layer": "law"}, "--first-layer law: only a tuning problem takes it"),
+    ],
+)
+def test_a_value_that_cannot_work_is_named_by_its_flag(changes, message):
+    with pytest.raises(UsageError) as error:
+        resolve(Config(**changes))
+    assert str(error.value).startswith(message)

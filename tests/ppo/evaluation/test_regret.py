@@ -1,0 +1,53 @@
+"""Regret is that of laws whose error is known, over conditions that are always the same."""
+
+import numpy as np
+import pytest
+
+from actors import Law
+from ppo.evaluation.regret import constant_regret, measure_regret, regret_conditions
+from tests.problems import Quadratic, UnknownOptimum
+
+
+class KnownLaw(Law):
+    """The best knobs, displaced."""
+
+    def __init__(self, objective, displaced):
+        self.objective, self.displaced = objective, np.array(displaced)
+
+    def __call__(self, conditions):
+        return self.objective.best(conditions) + self.displaced
+
+
+def test_a_displaced_law_has_the_square_of_its_displacement():
+    found = measure_regret(Quadratic(), KnownLaw(Quadratic(), [0.03, -0.04]))
+    assert found.conditions[[0, 100, 200], 0] == pytest.approx([-1, 0, 1])
+    assert found.regret == pytest.approx(np.full(201, 0.0025))
+    summary = found.summary()
+    for kind in ("mean", "median", "p95", "worst"):
+        assert summary[f"regret_{kind}"] == pytest.approx(0.0025)
+        assert summary[f"minimum_{kind}"] == 0.0
+
+
+def test_percentiles_tell_a_bad_tail():
+    found = measure_regret(Quadratic(), KnownLaw(Quadratic(), [0.0, 0.0]))
+    found.values[:20] = 5.0  # a tenth of the conditions
+    summary = found.summary()
+    assert (summary["regret_median"], summary["regret_p95"], summary["regret_worst"]) == (0, 5, 5)
+    assert summary["regret_mean"] == pytest.approx(100 / 201)
+
+
+def test_the_best_constant_on_a_quadratic_is_the_mean_of_the_best():
+    c = regret_conditions(1)
+    best = Quadratic().best(c)
+    expected = np.median(Quadratic()(np.tile(best.mean(axis=0), (201, 1)), c))
+    assert constant_regret(Quadratic()) == pytest.approx(expected, rel=1e-3)
+
+
+def test_several_conditions_are_a_sobol_set():
+    assert regret_conditions(5).shape == (256, 5)
+    assert np.abs(regret_conditions(5)).max() <= 1
+    assert np.array_equal(regret_conditions(5), regret_conditions(5))
+
+
+def test_of_an_unknown_optimum_there_is_no_regret():
+    assert measure_regret(UnknownOptimum(), KnownLaw(UnknownOptimum(), [0, 0])) is None
