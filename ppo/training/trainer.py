@@ -117,13 +117,13 @@ class Trainer:
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
-        self._saved_at, self._saved_step, self._whole = time.monotonic(), self.learner.step, True
+        self._saved_at, self._saved_step, self._between_steps = time.monotonic(), self.learner.step, True
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._open:
             # What the state holds is sound unless a step was cut short after the learner had begun to change it.
-            if self._whole and self.learner.step > self._saved_step:
+            if self._between_steps and self.learner.step > self._saved_step:
                 self._save()
 
     @property
@@ -145,11 +145,11 @@ class Trainer:
             raise StopIteration
         self.timing.begin_step()
         trajectory = self._round(Kind.COLLECT, "collect")
-        self._whole = False
+        self._between_steps = False
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
         score = self._evaluate(scalars) if self._evaluation_due() else None
-        self._whole = True
+        self._between_steps = True
         self._end_step(trajectory.rewards.size)
         return TrainingStep(self.learner.step, score, scalars)
 

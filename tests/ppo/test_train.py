@@ -1,158 +1,165 @@
-"""A whole run: what it learns, what it counts, what it leaves behind."""
+"""``ppo.train`` answers a mistake with one line and leaves nothing on disk, repeats runs, and keeps torch to itself."""
 
-import csv
 import dataclasses
 import json
 import subprocess
 import sys
+import threading
 import time
 
-import numpy as np
 import psutil
 import pytest
 
-from actors import Law
-from env import OBJECTIVES, UsageError
+from env import UsageError
 from ppo import Config
+from ppo.config.file import read_config
 from ppo.train import train
-from tests.problems import Quadratic
+from ppo.training.run_dir import RunDir
 
+FLAGS = ["--training-steps", "2", "--episodes", "4", "--hidden-sizes", "4", "--quiet", "--no-pictures"]
 SMALL = Config(training_steps=25, eval_every=10, hidden_sizes=(8,), update_epochs=2)
 
-
-def regret(objective, law, c):
-    return np.mean(objective(law(c), c) - objective.solve(c)[1])
-
-
-@pytest.mark.parametrize(("algo", "training_steps"), [("ppo", 300), ("reinforce", 1500)])
-@pytest.mark.parametrize("sampler", ["random", "heterogeneous"])
-def test_solves_a_quadratic_whose_minimiser_moves_with_c(algo, training_steps, sampler, tmp_path):
-    config = Config(
-        env="tests.problems:Quadratic", algo=algo, training_steps=training_steps, sampler=sampler, eval_every=0, seed=11
-    )
-    train(config, tmp_path, quiet=True, pictures=False)
-    c = np.linspace(-1, 1, 101)[:, None]
-    assert regret(Quadratic(), Law.load(tmp_path / "law.npz"), c) < 1e-3
-    best_constant = np.tile(Quadratic().best(c).mean(axis=0), (101, 1))
-    assert np.mean(Quadratic()(best_constant, c)) > 0.05  # a constant law would not do
-
-
-def test_the_law_on_rosenbrock_has_a_tenth_of_the_best_constants_regret(tmp_path):
-    train(Config(training_steps=1000, eval_every=0, sampler="heterogeneous"), tmp_path, quiet=True, pictures=False)
-    objective = OBJECTIVES["rosenbrock"]()
-    c = np.linspace(-1, 1, 201)[:, None]
-    constants = [regret(objective, lambda c, x=x: np.full((len(c), 1), x), c) for x in np.linspace(-1, 1, 401)]
-    assert regret(objective, Law.load(tmp_path / "law.npz"), c) < 0.1 * min(constants)
-
-
-@pytest.mark.parametrize("time_steps", [2, 3])
-def test_the_scale_and_the_place_of_f_do_not_matter(time_steps, tmp_path):
-    config = Config(training_steps=300, eval_every=0, time_steps=time_steps, seed=5)
-    digests, regrets, c = {}, {}, np.linspace(-1, 1, 101)[:, None]
-    for name in ("Quadratic", "ScaledQuadratic", "OffsetQuadratic"):
-        env = dataclasses.replace(config, env=f"tests.problems:{name}")
-        digests[name] = train(env, tmp_path / name, quiet=True, pictures=False)["policy_sha256"]
-        regrets[name] = regret(Quadratic(), Law.load(tmp_path / name / "law.npz"), c)
-    assert digests["ScaledQuadratic"] == digests["Quadratic"]
-    assert regrets["Quadratic"] < 1e-3
-    assert regrets["OffsetQuadratic"] < 1e-3
-
-
-def test_learns_several_choices_at_once(tmp_path):
-    config = Config(
-        env="tests.problems:TwoDialsEnv", time_steps=8, episodes=16, training_steps=40, eval_every=40, drivers=0,
-        learning_rate=3e-3,
-    )  # fmt: skip
-    assert train(config, tmp_path, quiet=True, pictures=False)["eval"]["final"] == 16.0  # two dials, eight steps
+MISTAKES = [
+    (["--env", "rosenbrok"], "did you mean 'rosenbrock'"),
+    (["--env", "nowhere:Thing"], "no module named 'nowhere'"),
+    (["--sampler", "hetrogeneous"], "did you mean 'heterogeneous'"),
+    (["--env", "tests.problems:CountdownEnv", "--time-steps", "9", "--sampler", "lhs"], "use --sampler env"),
+    (["--episodes", "0"], "--episodes 0: must be at least 1"),
+    (["--episodes", "-3"], "--episodes -3: must be at least 1"),
+    (["--time-steps", "0"], "--time-steps 0"),
+    (["--training-steps", "-1"], "--training-steps -1"),
+    (["--drivers", "-1"], "--drivers -1: must be 0 or more"),
+    (["--drivers", "many"], "--drivers"),
+    (["--backend", "thread"], "--backend thread: needs a number of --drivers"),
+    (["--dims", "0"], "--dims 0"),
+    (["--dims", "3", "--knobs", "3"], "--knobs 3: must be from 1 to 2 with --dims 3"),
+    (["--hidden-sizes", "64", "0"], "--hidden-sizes 64 0"),
+    (["--learning-rate", "0"], "--learning-rate 0.0: must be above 0"),
+    (["--learning-rate", "nan"], "--learning-rate nan"),
+    (["--gamma", "1.5"], "--gamma 1.5"),
+    (["--seed", "-1"], "--seed -1"),
+    (["--num-minibatches", "1000"], "--num-minibatches 1000: a batch has only 8 time steps"),
+    (["--num-minibatches", "8"], "a minibatch needs two"),
+    (["--driver-timeout", "1e20"], "--driver-timeout 1e+20"),
+    (["--env", "CartPole-v1", "--evaluation-cost-ms", "3"], "--evaluation-cost-ms 3.0: only a tuning problem"),
+    (["--env", "LunarLander-v3"], "--env LunarLander-v3: cannot be made"),
+    (["--run-dir", "/proc/x/y"], "--run-dir /proc/x/y"),
+    (["--run-dir", "x" * 300], "too long"),
+    (["--algo", "reinforce", "--update-epochs", "3"], "--update-epochs"),
+    (["--algo", "dqn"], "--algo"),
+    (["--std-floor-final", "0.5"], "--std-floor-final 0.5"),
+    (["--env", "CartPole-v1", "--reward", "objective"], "only a tuning problem"),
+    (["--env", "Pendulum-v1", "--noise", "mirrored"], "--noise mirrored: only with --advantages slot"),
+    (["--advantages", "gae", "--noise", "mirrored"], "--noise mirrored: only with --advantages slot"),
+    (["--leerning-rate", "1"], "unknown argument --leerning-rate (did you mean '--learning-rate'?)"),
+    (["--agreement", "0.5"], "unknown argument --agreement (renamed to --update-damping)"),
+    (["--gradients", "written"], "--gradients"),
+    (["stray"], "unknown argument stray"),
+    (["--backend", "cluster"], "--backend"),
+    (["--config", "missing.json"], "--config missing.json: No such file"),
+    (["--resume", "missing"], "not a run directory"),
+    (["--warm-start", "missing"], "--warm-start missing: not a run directory"),
+]
 
 
-def test_counts(tmp_path):
-    summary = train(SMALL, tmp_path, quiet=True, pictures=False)
-    assert summary["training_steps"] == 25
-    assert summary["env_steps"] == 25 * 30 * 2
-    assert summary["objective_evaluations"] == 25 * 30 * 2  # of each of two steps; nothing asks for f of the start
-    assert summary["eval_evaluations"] == 3 * 21  # after steps 10, 20 and 25
-    with (tmp_path / "metrics.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["training_step"] for row in rows] == ["10", "20", "25"]
-    assert [row["objective_evaluations"] for row in rows] == ["600", "1200", "1500"]
-    errors = [float(row["eval/error"]) for row in rows]
-    assert summary["eval"] == {
-        "metric": "msle",
-        "first_1000_mean": pytest.approx(np.mean(errors)),
-        "first_1000_variance": pytest.approx(np.var(errors)),
-        "last_1000_mean": pytest.approx(np.mean(errors)),
-        "last_1000_variance": pytest.approx(np.var(errors)),
-        "best": min(errors),
-        "final": errors[-1],
-    }
+@pytest.mark.parametrize(("argv", "message"), MISTAKES, ids=[" ".join(argv) for argv, _ in MISTAKES])
+def test_a_mistake_is_one_line_and_leaves_nothing(argv, message, command, tmp_path):
+    small = [] if "--resume" in argv else FLAGS
+    code, error = command(*small, *argv)
+    assert code == 2
+    assert len(error.splitlines()) == 1
+    assert message in error
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_the_error_is_that_of_the_law_over_21_conditions(tmp_path):
-    summary = train(SMALL, tmp_path, quiet=True, pictures=False)
-    objective, c = OBJECTIVES["rosenbrock"](), np.linspace(-1, 1, 21)[:, None]
-    f = objective(Law.load(tmp_path / "law.npz")(c), c)
-    expected = np.mean((np.log1p(f) - np.log1p(objective.solve(c)[1])) ** 2)
-    assert summary["eval"]["final"] == pytest.approx(expected, rel=1e-12)
+def test_a_run_directory_that_is_not_empty_is_refused(command, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("precious")
+    code, error = command(*FLAGS, "--run-dir", "taken")
+    assert code == 2
+    assert "--run-dir taken: exists and is not empty" in error
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["thesis.txt"]
+    (tmp_path / "file").touch()
+    assert command(*FLAGS, "--run-dir", "file/run")[0] == 2
+    (tmp_path / "empty").mkdir()
+    assert command(*FLAGS, "--run-dir", "empty")[0] == 0
 
 
-def test_statistics_over_the_first_and_last_1000_steps(tmp_path):
-    from ppo.evaluation.evaluator import Evaluator
-    from ppo.training.run_dir import RunDir
-
-    files = RunDir(tmp_path)
-    files.rows = [{"training_step": step, "eval/error": float(step)} for step in range(10, 5001, 10)]
-    summary = files.eval_summary(Evaluator("mse", np.zeros(1)))
-    assert summary["first_1000_mean"] == np.mean(np.arange(10, 1001, 10))
-    assert summary["last_1000_mean"] == np.mean(np.arange(4010, 5001, 10))
-    assert summary["last_1000_variance"] == np.var(np.arange(4010, 5001, 10))
-    assert (summary["best"], summary["final"]) == (10.0, 5000.0)
+def with_unknown_compression(content):
+    entry = content.index(b"PK\x01\x02")  # the central directory; the method is 10 bytes in
+    return content[: entry + 10] + b"\x63" + content[entry + 11 :]
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"eval_every": 0}, {"env": "tests.problems:UnknownOptimum"}, {"dims": 4, "knobs": 2}]
+    "damage",
+    [
+        lambda b: b[: len(b) // 2],
+        lambda b: b"",
+        lambda b: b[:200] + bytes(8) + b[208:],
+        lambda b: b"PK" + b[::-1],
+        with_unknown_compression,
+        lambda b: b.replace(b"meta.npy", b"mtea.npy"),
+    ],
+    ids=["cut", "empty", "overwritten", "reversed", "method", "name"],
 )
-def test_a_run_directory(changes, tmp_path, capsys):
-    config = dataclasses.replace(SMALL, **changes)
-    train(config, tmp_path / "run")
-    shown = capsys.readouterr().out
-    names = {path.name for path in (tmp_path / "run").iterdir()}
-    expected = {"config.json", "timing.json", "summary.json", "checkpoint.npz", "law.npz"}
-    if config.eval_every:
-        expected |= {"metrics.csv", "curves.png"}
-        assert "best" in shown
-    if not {"dims", "env"} & set(changes):
-        expected |= {"law.png"}
-    assert names == expected
-    for line in ("spent", "time", "machine", "files"):
-        assert line in shown
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert len(summary["policy_sha256"]) == 64
-    assert summary["resources"]["processes"] >= 1
+def test_resuming_a_damaged_checkpoint_is_refused(damage, command, tmp_path):
+    assert command(*FLAGS, "--run-dir", "run")[0] == 0
+    path = tmp_path / "run" / "checkpoint.npz"
+    path.write_bytes(damage(path.read_bytes()))
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    code, error = command("--resume", "run")
+    assert code == 2
+    assert "checkpoint.npz is damaged" in error
+    assert len(error.splitlines()) == 1
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
 
 
-@pytest.mark.parametrize("drivers", [0, 2])
-def test_the_time_is_accounted_for(drivers, tmp_path):
-    config = dataclasses.replace(SMALL, training_steps=150, drivers=drivers)
-    train(config, tmp_path, quiet=True, pictures=False)
-    timing = json.loads((tmp_path / "timing.json").read_text())
-    phases = {name: timing[name]["total"] for name in ("collect", "train", "broadcast", "evaluate", "other")}
-    assert all(seconds > 0 for seconds in phases.values())
-    assert sum(phases.values()) <= timing["loop"]
-    assert sum(phases.values()) > 0.97 * timing["loop"]
+def test_resume_takes_no_other_training_flag(command):
+    assert command(*FLAGS, "--run-dir", "run")[0] == 0
+    code, error = command("--resume", "run", "--training-steps", "9")
+    assert code == 2
+    assert "--training-steps was given" in error
+    where = ["--drivers", "2", "--backend", "thread", "--driver-timeout", "9", "--checkpoint-seconds", "5"]
+    assert command("--resume", "run", *where, "--quiet", "--no-pictures")[0] == 0
 
 
-def test_the_time_stops_with_the_loop(tmp_path):
-    summary = train(dataclasses.replace(SMALL, training_steps=3), tmp_path, quiet=True)
-    timing = json.loads((tmp_path / "timing.json").read_text())
-    assert summary["wall_seconds"] == timing["loop"]
+def test_a_config_file_repeats_a_run_and_flags_override_it(command, tmp_path):
+    assert command(*FLAGS, "--run-dir", "a", "--clip-coef", "0.3", "--no-anneal-lr", "--sampler", "lhs")[0] == 0
+    assert command("--config", "a/config.json", "--run-dir", "b", "--quiet", "--no-pictures")[0] == 0
+    assert command("--config", "a/config.json", "--run-dir", "c", "--seed", "5", "--quiet", "--no-pictures")[0] == 0
+    a, b, c = (json.loads((tmp_path / name / "summary.json").read_text())["policy_sha256"] for name in "abc")
+    assert a == b != c
+    assert read_config(tmp_path / "c" / "config.json") == dataclasses.replace(
+        read_config(tmp_path / "a" / "config.json"), seed=5
+    )
 
 
-def test_two_runs_do_not_share_a_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr("ppo.train.check_free", lambda path: None)  # both looked before either began
-    train(SMALL, tmp_path, quiet=True, pictures=False)
-    with pytest.raises(UsageError, match="another run has just begun in it"):
-        train(SMALL, tmp_path, quiet=True, pictures=False)
+def test_a_failing_objective_exits_with_1_and_its_traceback(tmp_path):
+    flags = ["--env", "tests.problems:RaisesForSomeConditions", "--drivers", "2", *FLAGS]
+    command = [sys.executable, "-m", "ppo.train", *flags, "--run-dir", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'raise ValueError("the probe lost contact")' in done.stderr
+
+
+def test_a_mistake_is_answered_before_torch_is_loaded():
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "ppo.train", "--episodes", "x"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "torch" not in done.stderr
+    assert time.monotonic() - started < 30
+
+
+def test_an_interrupted_training_ends_after_its_step(tmp_path):
+    interrupted, config = threading.Event(), dataclasses.replace(SMALL, training_steps=2, drivers=0)
+    interrupted.set()
+    message = rf"^after training step 1; go on with --resume {tmp_path / 'run'}$"
+    with pytest.raises(KeyboardInterrupt, match=message):
+        train(config, tmp_path / "run", quiet=True, interrupted=interrupted)
+    assert RunDir(tmp_path / "run").load("--resume")[0]["counters"][0] == 1
+    # The step after it is the last one: there is nothing left to interrupt.
+    summary = train(config, tmp_path / "run", resume=True, quiet=True, pictures=False, interrupted=interrupted)
+    assert summary["training_steps"] == 2
 
 
 def test_profiles_name_where_the_time_goes_inside_drivers_too(tmp_path):
@@ -179,14 +186,14 @@ def test_without_tensorboard_one_line_names_the_extra(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-def test_without_matplotlib_the_run_goes_through_and_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ppo.training.plots.importlib.util.find_spec", lambda name: None)
+def test_without_matplotlib_the_run_ends_and_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ppo.evaluation.plots.importlib.util.find_spec", lambda name: None)
     train(SMALL, tmp_path / "run")
     assert "pip install 'tuninglaw[plot]'" in capsys.readouterr().out
     assert not list((tmp_path / "run").glob("*.png"))
 
 
-def test_an_objective_that_returns_nan_stops_the_run_and_names_the_slot(tmp_path):
+def test_an_objective_that_returns_nan_stops_the_run(tmp_path):
     with pytest.raises(FloatingPointError, match=r"slot \d+ of step 0: the environment's objectives are not finite"):
         train(Config(env="tests.problems:ReturnsNaN", training_steps=3), tmp_path, quiet=True)
 

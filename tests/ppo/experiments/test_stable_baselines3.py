@@ -1,3 +1,5 @@
+"""Stable-Baselines3 is given the same problems, one thread in each process, and a rate that falls over all training."""
+
 import contextlib
 import os
 import subprocess
@@ -7,8 +9,8 @@ import numpy as np
 import pytest
 
 from actors.pools.driver import THREAD_LIMITS
-from env import TempControlEnv, UsageError
-from ppo.experiments.stable_baselines3 import LeanTempControl, PeerSetup, StableBaselines3PPO
+from env import Problem, TempControlEnv, UsageError
+from ppo.experiments.stable_baselines3 import LeanAckley, LeanTempControl, PeerSetup, StableBaselines3PPO
 
 
 def test_the_lean_furnace_is_the_same_process():
@@ -27,13 +29,27 @@ def test_the_lean_furnace_is_the_same_process():
     assert truncated
 
 
+def test_the_lean_ackley_is_the_same_problem():
+    env = LeanAckley()
+    obs, _ = env.reset(seed=3)
+    objective = Problem("ackley").objective()
+    start = objective(np.array([[env.x]]), np.array([[env.c]]))[0]
+    assert env.value == pytest.approx(start)
+    obs, reward, terminated, _, _ = env.step(np.array([0.25], np.float32))
+    after = objective(np.array([[0.25]]), np.array([[env.c]]))[0]
+    assert reward == pytest.approx(start - after)
+    assert obs.tolist() == pytest.approx([0.25, env.c])
+    assert not terminated
+    assert env.step(np.array([0.0], np.float32))[2]
+
+
 def test_a_missing_package_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(UsageError, match=r"pip install 'tuninglaw\[bench\]'"):
         StableBaselines3PPO(LeanTempControl, PeerSetup(), 0)
 
 
-def test_its_learning_rate_falls_over_the_whole_training_however_that_is_cut():
+def test_its_learning_rate_falls_over_all_training_however_cut():
     settings = {"n_steps": 20, "batch_size": 20, "n_epochs": 1}
     for over, rates in ((80, [3e-4 * left for left in (0.75, 0.5, 0.25, 0.0)]), (None, [3e-4] * 4)):
         with contextlib.closing(

@@ -1,17 +1,25 @@
+"""Workloads have the costs that they state, and what measures them runs on any number of drivers."""
+
+import dataclasses
+import pathlib
 import statistics
 
 import numpy as np
 import pytest
 
-from env import Problem, UsageError
-from ppo.bench import FIGURES, _dealing
-from ppo.config.command_line import parse_as
-from ppo.experiments.stable_baselines3 import LeanAckley
-from ppo.experiments.workloads import LognormalCostAckley, RecordedAckley, collect_seconds, collecting, running, step_ms
-from ppo.study import Arguments
+from env import Problem
+from ppo.experiments.workloads import (
+    STANDARD,
+    LognormalCostAckley,
+    RecordedCostAckley,
+    collect_seconds,
+    collecting,
+    step_ms,
+    training,
+)
 
 
-def test_random_costs_are_lognormal_with_mean_20_and_cv_1_and_belong_to_the_row():
+def test_random_costs_are_lognormal_and_belong_to_the_row():
     states = np.random.default_rng(0).uniform(-1, 1, (20000, 2))
     costs = LognormalCostAckley().milliseconds(states[:, :1], states[:, 1:])
     assert statistics.mean(costs) == pytest.approx(20, rel=0.03)
@@ -19,43 +27,25 @@ def test_random_costs_are_lognormal_with_mean_20_and_cv_1_and_belong_to_the_row(
     assert LognormalCostAckley().milliseconds(states[5:6, :1], states[5:6, 1:]) == costs[5:6]
 
 
-def test_dealing_is_simulated_on_the_draws_of_the_step():
-    alone, ideal = _dealing(3, 1)
-    assert alone == pytest.approx(ideal)
-    many, share = _dealing(3, 64)
-    assert share == pytest.approx(alone / 64)
-    assert many >= max(np.sum(RecordedAckley.calls, axis=0)) / 1000 - 1e-9  # nobody is quicker than the slowest slot
-
-
-def test_the_peers_environment_is_the_same_problem():
-    env = LeanAckley()
-    obs, _ = env.reset(seed=3)
-    objective = Problem("ackley").objective()
-    start = objective(np.array([[env.x]]), np.array([[env.c]]))[0]
-    assert env.value == pytest.approx(start)
-    obs, reward, terminated, _, _ = env.step(np.array([0.25], np.float32))
-    after = objective(np.array([[0.25]]), np.array([[env.c]]))[0]
-    assert reward == pytest.approx(start - after)
-    assert obs.tolist() == pytest.approx([0.25, env.c])
-    assert not terminated
-    assert env.step(np.array([0.0], np.float32))[2]
+def test_recorded_costs_are_those_that_are_not_waited_for(monkeypatch):
+    monkeypatch.setattr(RecordedCostAckley, "calls", [])
+    x, c = np.random.default_rng(0).uniform(-1, 1, (2, 6, 1))
+    values = RecordedCostAckley()(x, c)
+    assert values.tolist() == Problem("ackley").objective()(x, c).tolist()
+    assert RecordedCostAckley.calls == [LognormalCostAckley().milliseconds(x, c)]
 
 
 def test_measurements_run():
-    import dataclasses
-
-    from ppo.experiments.workloads import STANDARD
-
-    with running(dataclasses.replace(STANDARD, drivers=2)) as run:
+    with training(dataclasses.replace(STANDARD, drivers=2)) as run:
         assert step_ms(run, 3) > 0
         assert run.timing.medians()["collect"] > 0
     with collecting(Problem("ackley"), 2) as pool:
         assert min(collect_seconds(pool, range(3))) > 0
-    assert all(callable(measure) for measure in FIGURES.values())
 
 
-@pytest.mark.parametrize("argv", [["scalling"], [], ["scaling", "--ouut", "x"]])
-def test_a_mistake_is_one_line(argv):
-    with pytest.raises(UsageError) as caught:
-        parse_as(Arguments, "python -m ppo.study", argv)
-    assert "\n" not in str(caught.value)
+def test_a_training_leaves_no_directory_behind():
+    with training(dataclasses.replace(STANDARD, drivers=0), collect_without_normaliser=True) as run:
+        assert next(run).number == 1
+        path = pathlib.Path(run.files.path)
+        assert (path / "config.json").is_file()
+    assert not path.parent.exists()

@@ -1,4 +1,4 @@
-"""The same bits for any number of drivers, any backend, whatever dies."""
+"""A run ends in the same bits for any number of drivers and any backend, whichever drivers die."""
 
 import dataclasses
 import multiprocessing

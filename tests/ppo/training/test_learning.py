@@ -1,4 +1,4 @@
-"""What a training run learns: laws that follow their conditions, whatever the unit of f, and several choices at once."""
+"""A run learns laws that follow their conditions, whatever the unit of f, and several choices at once."""
 
 import dataclasses
 

@@ -1,0 +1,101 @@
+"""A search with Optuna runs its trials once, goes on after a kill, and its best trial can be repeated to the bit."""
+
+import dataclasses
+import json
+import shlex
+
+import numpy as np
+import pytest
+
+from env import UsageError
+from ppo import Config, resolve
+from ppo.config.command_line import parse
+from ppo.experiments.search import AVERAGED, Search, command, score, tune
+from ppo.training.trainer import Trainer
+
+optuna = pytest.importorskip("optuna", reason="the extra tune")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Optuna's and plotly's own
+SMALL = Config(env="sphere", drivers=0, training_steps=20, eval_every=5, hidden_sizes=(8,), seed=7)
+
+
+def finished(search, *states):
+    return [trial for trial in search.study().get_trials() if trial.state.name in states]
+
+
+def test_the_best_trial_can_be_repeated_from_its_command(tmp_path):
+    search = Search(SMALL, 2, tmp_path / "study", ("update_epochs",))
+    best = tune(search, 3, jobs=2, quiet=True)
+    assert len(finished(search, "COMPLETE", "PRUNED")) == 3
+    assert "update_epochs" not in best.params
+    assert {"learning_rate", "update_damping"} <= set(best.params)
+    config = parse(shlex.split(best.user_attrs["command"])[3:]).to_config()
+    assert config.learning_rate == best.params["learning_rate"]
+    means = []
+    for seed in (7, 8):
+        one = resolve(dataclasses.replace(config, seed=seed))
+        with Trainer(one, tmp_path / str(seed), quiet=True) as trainer:
+            scores = {step.number: step.score for step in trainer if step.score is not None}
+        assert list(scores) == [5, 10, 15, 20]
+        means.append(np.mean(list(scores.values())[-AVERAGED:]))
+    assert np.mean(means) == best.value
+    assert (tmp_path / "study" / "optimization_history.html").stat().st_size > 1000
+
+
+def test_a_study_goes_on_after_it_was_killed(tmp_path):
+    search = Search(SMALL, 1, tmp_path, ())
+    tune(search, 2, jobs=1, quiet=True)
+    search.study().ask(search.space())  # killed in the middle of a trial
+    tune(search, 4, jobs=2, quiet=True)
+    assert len(finished(search, "COMPLETE", "PRUNED")) == 4
+    assert len(finished(search, "FAIL")) == 1
+    assert len({json.dumps(trial.params) for trial in search.study().get_trials()}) == 5  # none is tried twice
+
+
+def test_a_hopeless_trial_is_pruned(tmp_path):
+    search = Search(SMALL, 1, tmp_path, ())
+    study = search.study()
+    for _ in range(6):
+        good = study.ask(search.space())
+        for step in (5, 10, 15, 20):
+            good.report(-1.0, step)  # better than an error can be
+        study.tell(good, -1.0)
+    with pytest.raises(optuna.TrialPruned):
+        score(search, SMALL, study.ask(search.space()))
+
+
+def test_the_command_says_what_differs_from_the_defaults():
+    config = Config(env="CartPole-v1", norm_reward=False, hidden_sizes=(8, 4), gamma=0.9)
+    assert command(config) == ("python -m ppo.train --env CartPole-v1 --hidden-sizes 8 4 --gamma 0.9 --no-norm-reward")
+    assert command(Config()) == "python -m ppo.train"
+    odd = Config(norm_obs=False, anneal_lr=False)
+    assert parse(shlex.split(command(odd))[3:]).to_config() == odd
+    quoted = Config(env="TempControl-v1", env_kwargs={"level": "high", "label": "a b", "n": "3"})
+    assert parse(shlex.split(command(quoted))[3:]).to_config() == quoted
+
+
+def test_another_study_is_not_mixed_in(tmp_path):
+    tune(Search(SMALL, 1, tmp_path, ()), 1, jobs=1, quiet=True)
+    with pytest.raises(UsageError, match=r"holds a study with other settings .--training-steps 20, not 30.;"):
+        tune(Search(dataclasses.replace(SMALL, training_steps=30), 1, tmp_path, ()), 2, jobs=1, quiet=True)
+    with pytest.raises(UsageError, match=r"other settings .searched \["):
+        tune(Search(SMALL, 1, tmp_path, ("update_damping",)), 2, jobs=1, quiet=True)
+
+
+def test_a_study_goes_on_wherever_its_trials_run(tmp_path):
+    tune(Search(SMALL, 1, tmp_path, ("env", "quiet")), 1, jobs=1, quiet=True)
+    elsewhere = dataclasses.replace(SMALL, drivers="auto", driver_timeout=9.0, checkpoint_seconds=3.0)
+    tune(Search(elsewhere, 1, tmp_path, ("env", "trials")), 2, jobs=1, quiet=True)
+    assert len(finished(Search(SMALL, 1, tmp_path, ()), "COMPLETE", "PRUNED")) == 2
+
+
+def test_what_does_nothing_is_not_searched(tmp_path):
+    reinforce = Search(Config(algo="reinforce"), 1, tmp_path, ()).space()
+    assert not {"update_epochs", "clip_coef"} & set(reinforce)
+    assert "init_std" not in Search(Config(env="CartPole-v1"), 1, tmp_path, ()).space()
+    assert Search(Config(std_floor_final=0.2), 1, tmp_path, ()).space()["std_floor"].low == 0.2
+
+
+def test_the_space_for_control_suits_the_batch(tmp_path):
+    space = Search(Config(env="CartPole-v1", episodes=1, time_steps=9), 1, tmp_path, ("gamma",)).space()
+    assert "gamma" not in space
+    assert space["num_minibatches"].choices == (1, 4)
