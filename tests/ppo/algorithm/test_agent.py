@@ -30,7 +30,7 @@ def own_batch(an_agent):
     return dataclasses.replace(batch, logprobs=logprobs(an_agent, batch))
 
 
-def test_minibatches_are_reshuffled_each_epoch_and_cover_the_batch():
+def test_minibatches_are_reshuffled_and_cover_the_batch():
     an_agent = agent()
     batch = dataclasses.replace(batch_for(an_agent.policy), returns=np.arange(12.0))
     epochs = [[mb.returns.tolist() for mb in an_agent._minibatches(batch, 0, epoch)] for epoch in range(3)]
@@ -109,7 +109,7 @@ def test_a_warm_start_takes_over_the_parameters_alone():
     assert (copy.adam.steps, copy.damping.steps, copy.adam.exp_avg.any()) == (0, 0, False)
 
 
-def test_without_a_value_network_there_are_only_the_policys_parameters():
+def test_without_a_value_network_only_the_policy_has_parameters():
     config = resolve(Config(update_epochs=2))
     an_agent = Agent(SPECS[0], config)
     assert an_agent.value is None

@@ -36,7 +36,7 @@ def test_percentiles_tell_a_bad_tail():
     assert summary["regret_mean"] == pytest.approx(100 / 201)
 
 
-def test_the_best_constant_on_a_quadratic_is_the_mean_of_the_best():
+def test_the_best_constant_is_the_mean_of_the_best_knobs():
     c = regret_conditions(1)
     best = Quadratic().best(c)
     expected = np.median(Quadratic()(np.tile(best.mean(axis=0), (201, 1)), c))

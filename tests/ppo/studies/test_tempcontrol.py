@@ -1,91 +1,50 @@
-import numpy as np
-import pytest
+"""The models of the article's study differ in settings and drivers alone, for as many time steps on each process."""
 
-from ppo import Config
-from ppo.studies import control, tempcontrol
-from ppo.studies import tempcontrol_report as report
-from ppo.studies.control_runs import COLUMNS
-from ppo.studies.tempcontrol_race import COLUMNS as RACE_COLUMNS
+from ppo import resolve
+from ppo.studies import tempcontrol
+from ppo.studies.tempcontrol_problems import MODELS, tempcontrol_config
 
 FOUND = {"v0": {"learning_rate": 0.01}, "v1": {"gamma": 0.9}}
 
 
-def row(problem, variant, returns, **more):
-    cells = dict.fromkeys(COLUMNS, "-") | {"problem": problem, "variant": variant} | more
-    return cells | {"returns": " ".join(str(value) for value in returns)}
-
-
 def test_models_differ_in_settings_and_drivers_alone():
-    cells = tempcontrol.cells("returns", 2, FOUND, (), quick=False)
-    assert len(cells) == 4 * 5 * 2
-    assert len({cell.key for cell in cells}) == len(cells)
-    by_model = {cell.variant: cell.config for cell in cells if cell.problem == "v1 high" and cell.config.seed == 402}
-    assert [by_model[name].drivers for name in tempcontrol.MODELS] == [0, 0, 2, 2, 0]
+    runs = tempcontrol.runs_of("returns", 2, FOUND, (), quick=False)
+    assert len(runs) == 4 * 5 * 2
+    assert len({run.key for run in runs}) == len(runs)
+    by_model = {run.variant: run.config for run in runs if run.problem == "v1 high" and run.config.seed == 402}
+    assert [by_model[name].drivers for name in MODELS] == [0, 0, 2, 2, 0]
     assert by_model["Optuna"].gamma == 0.9
     assert by_model["Base"].gamma is None
-    for name in tempcontrol.MODELS:
-        config = by_model[name].resolved()
+    for name in MODELS:
+        config = resolve(by_model[name])
         assert config.training_steps * config.episodes * config.time_steps == 20_000
-        assert config.env_kwargs == ("level=high", "actions=true", "load_rounds=0")
-    assert [cell.peer is not None for cell in cells[:5]] == [False, False, False, False, True]
+        assert config.env_kwargs == {"level": "high", "actions": True, "load_rounds": 0}
+    assert [run.peer is not None for run in runs[:5]] == [False, False, False, False, True]
 
 
-def test_times_are_taken_with_the_load_and_longer_runs_are_longer():
-    assert all(
-        "load_rounds=0" not in cell.config.env_kwargs for cell in tempcontrol.cells("times", 5, FOUND, (), False)
-    )
-    longer = tempcontrol.cells("longer", 1, FOUND, (), False)
-    assert [cell.env_steps for cell in longer] == [150_000] * 3 + [900_000] * 3
+def test_times_have_the_load_and_longer_runs_are_longer():
+    times = tempcontrol.runs_of("times", 5, FOUND, (), False)
+    assert len(times) == 3 * 2 * 5
+    assert all("load_rounds" not in run.config.env_kwargs for run in times)
+    longer = tempcontrol.runs_of("longer", 1, FOUND, (), False)
+    assert [run.env_steps for run in longer] == [150_000] * 3 + [900_000] * 3
 
 
-def test_a_paired_gain_and_its_interval():
-    mean, half = report.student_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert mean == 3
-    assert half == pytest.approx(1.963, abs=1e-3)  # 2.776 * sqrt(2.5 / 5)
-    assert report.student_interval(np.array([4.0])) == (4.0, np.inf)
+def test_a_race_is_run_with_the_load_against_its_rivals():
+    races = tempcontrol.runs_of("race", 5, FOUND, ("a rival",), quick=False)
+    assert {run.variant for run in races} == {"Parallel + Optuna", "Stable-Baselines3"}
+    assert all(run.rivals == ("a rival",) and "load_rounds" not in run.config.env_kwargs for run in races)
+    assert len(races) == 2 * 3
 
 
-def test_the_gain_table_counts_the_seeds_that_are_surely_better():
-    simple = {"v1 low": {"u = 1": np.zeros(4), "P with bias": np.array([-10.0, -20.0, -30.0, -40.0])}}
-    rows = [row("v1 low", "Optuna", [-9, -19, -29, -38]), row("v1 low", "Optuna", [-12, -20, -30, -39])]
-    text = report.gain_table(rows, simple)
-    assert "u = 1" not in text
-    assert "| Optuna | v1 low | P with bias | +0.5 ± 9.5 | +1.2, -0.2 | 1 of 2 |" in text  # 12.7 * 0.75 of two seeds
+def test_the_load_is_left_out_where_it_is_not_measured():
+    assert tempcontrol_config("v0", load=False).env_kwargs == {"level": "medium", "load_rounds": 0}
+    assert tempcontrol_config("v1 low", load=True).env_kwargs == {"level": "low", "actions": True}
 
 
-def test_tables_say_whether_drivers_changed_a_policy():
-    controllers = {"v0": {"u = 1": np.array([-3.0, -5.0])}}
-    rows = [row("v0", model, [-4, -6], **{"policy sha256": model.split()[-1]}) for model in tempcontrol.MODELS]
-    assert "Drivers changed a policy." in report.returns_table(rows, controllers)
-    for one in rows:
-        one["policy sha256"] = "same"
-    text = report.returns_table(rows, controllers)
-    assert "the same to the bit" in text
-    assert "| v0 | u = 1 | -4 | 1 | - |" in text
-    assert "| Base | -36,299 | 920 | 310.9 | 36.7 | -5 |" in report.article_table(rows)
-
-
-def test_a_race_that_was_not_won_says_so():
-    cells = dict.fromkeys(RACE_COLUMNS, "-") | {"PID": "-2700.0", "env steps": "20000", "return": "-2650.0"}
-    rows = [cells | {"variant": "a", "seconds": "12.3", "passed": "True"}]
-    rows += [cells | {"variant": "b", "seconds": "99.9", "passed": "False"}]
-    rows.append(rows[0] | {"variant": "a + Optuna"})
-    text = report.race_table(rows, {"v1": {"seconds": 321.4}})
-    assert "| a | 12 | 20000 | -2650.0 | - |" in text
-    assert "| a + Optuna | 12 | 20000 | -2650.0 | 321 |" in text
-    assert "| b | 100 (not passed) |" in text
-
-
-def test_settings_that_are_not_defaults_are_named():
-    assert control.settings(Config(env="CartPole-v1", training_steps=30)) == "-"
-    assert control.settings(Config(env="Pendulum-v1", gamma=0.95, norm_obs=False)) == "--gamma 0.95 --norm-obs False"
-
-
-def test_the_table_of_tasks_counts_seeds():
-    task = control.Task(Config(env="CartPole-v1"), 5.0, 1.0)
-    rows = [
-        row("CartPole-v1", "tuninglaw", values, **{"env steps": "100", "seconds": "3"}) for values in ([4, 6], [4, 5])
-    ]
-    rows.append(row("CartPole-v1", "chance", [1, 2]))
-    text = control.table([task], rows)
-    assert "| CartPole-v1 | 100 | - | 1.5 | 475 | 4.8 | 4.5 | 5.0 | 1 of 2 | 100% | 3 |" in text
+def test_a_quick_search_is_never_taken_for_a_whole_one(tmp_path):
+    paths = {tempcontrol.saved(tmp_path, "search-v0", quick) for quick in (True, False)}
+    assert len(paths) == 2
+    path = tempcontrol.saved(tmp_path, "search-v0", quick=False)
+    path.write_text('{"settings": {"gamma": 0.5}}')
+    assert tempcontrol.searched(tmp_path, "v0", quick=False) == {"settings": {"gamma": 0.5}}  # as it was found before

@@ -1,4 +1,4 @@
-"""Tables from rows whose statistics are known."""
+"""The tables of the thesis's study, from rows whose statistics are known."""
 
 from ppo.studies.thesis_report import aims_table, algorithms_table, mix_table, modes_table, samplers_table, write_report
 from ppo.studies.training_runs import COLUMNS
@@ -22,7 +22,7 @@ def test_aims_are_met_by_median_and_worst_seed_alike():
     assert "rosenbrock" not in table  # nothing was run of it
 
 
-def test_the_samplers_table_has_the_thesis_beside_it_and_says_never():
+def test_the_samplers_table_has_the_thesis_and_says_never():
     table = samplers_table([row(), row(evaluations_to_target="inf")])
     assert "| 0.6 |" in table
     assert "| inf | never |" not in table

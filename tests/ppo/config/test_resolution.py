@@ -117,7 +117,7 @@ def test_reinforce_takes_each_batch_once_and_whole():
     ("changes", "episodes", "minibatches"),
     [({}, 10, 31), ({"time_steps": 50}, 40, 31), ({"episodes": 3}, 3, 9), ({"time_steps": 9000}, 1, 140)],
 )
-def test_control_takes_as_many_time_steps_in_long_and_short_slots(changes, episodes, minibatches):
+def test_control_takes_as_many_time_steps_for_any_slot(changes, episodes, minibatches):
     config = resolve(Config(env="Pendulum-v1", **changes))
     assert (config.episodes, config.num_minibatches) == (episodes, minibatches)
 

@@ -1,0 +1,72 @@
+"""The reference results hold every run that a study would do, each named in the first column: none is done again."""
+
+import json
+import pathlib
+
+import pytest
+
+from ppo.experiments.tables import Table
+from ppo.studies import ablation, control, scaling, tempcontrol, thesis
+from ppo.studies.runs import Options, missing_runs
+from ppo.studies.tempcontrol_controllers import BY_RULE, TUNED_PID, tuned_controllers
+
+REFERENCE = pathlib.Path(__file__).parents[3] / "runs" / "reference"
+
+
+def test_the_first_column_of_every_study_is_the_run():
+    paths = [path for path in REFERENCE.glob("*/*.csv") if path.parent.name != "bench"]
+    assert len(paths) == 12
+    for path in paths:
+        assert path.read_text(encoding="utf-8").startswith("run,"), path
+        keys = [row["run"] for row in Table(path, ()).rows]
+        assert len(set(keys)) == len(keys) > 0, path
+
+
+@pytest.mark.parametrize("group", thesis.GROUPS)
+def test_no_run_of_the_thesis_is_missing(group):
+    assert missing_runs(REFERENCE / "thesis", thesis.runs_of(group, 10, quick=False)) == []
+
+
+@pytest.mark.parametrize("task", control.TASKS, ids=lambda task: task.config.env)
+def test_no_run_of_control_is_missing(task):
+    assert missing_runs(REFERENCE / "control", control.runs_of(task, 10, quick=False)) == []
+
+
+@pytest.mark.parametrize("group", tempcontrol.GROUPS)
+def test_no_run_of_tempcontrol_is_missing(group):
+    out = REFERENCE / "tempcontrol"
+    found = {name: json.loads((out / f"search-{name}.json").read_text())["settings"] for name in ("v0", "v1")}
+    rivals = (*BY_RULE.values(), tuned_controllers(out / "controllers.json", quick=False)["v1 medium"][TUNED_PID])
+    assert missing_runs(out, tempcontrol.runs_of(group, 5, found, rivals, quick=False)) == []
+
+
+def asked_for(study, options, monkeypatch):
+    """Returns the runs that a study asks for."""
+    asked = []
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(out, runs, workers=None):
+        asked.extend(runs)
+        raise StoppedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(study, "run_all", stop)
+        with pytest.raises(StoppedError):
+            study.run(options)
+    return asked
+
+
+def test_no_run_of_the_ablation_is_missing(monkeypatch):
+    runs = asked_for(ablation, Options(REFERENCE / "ablation", 10, False, None), monkeypatch)
+    assert len(runs) == len(ablation.VARIANTS) * len(ablation.ENVS) * 10
+    assert missing_runs(REFERENCE / "ablation", runs) == []
+
+
+def test_no_case_of_scaling_is_missing():
+    table = Table(REFERENCE / "scaling" / "scaling.csv", scaling.COLUMNS)
+    assert list(table.rows[0]) == list(scaling.COLUMNS)
+    cases = [f"{cost:g} ms, {drivers} drivers" for cost in scaling.COSTS_MS for drivers in scaling.DRIVERS]
+    assert all(table.has(case) for case in cases)
+    assert len(cases) == len(table.rows)

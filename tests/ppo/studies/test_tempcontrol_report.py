@@ -1,0 +1,52 @@
+"""The tables of the article's study, from returns that are known."""
+
+import numpy as np
+import pytest
+
+from ppo.studies import tempcontrol_report as report
+from ppo.studies.control_runs import COLUMNS
+from ppo.studies.tempcontrol_problems import MODELS
+from ppo.studies.tempcontrol_race import COLUMNS as RACE_COLUMNS
+
+
+def row(problem, variant, returns, **more):
+    cells = dict.fromkeys(COLUMNS, "-") | {"problem": problem, "variant": variant} | more
+    return cells | {"returns": " ".join(str(value) for value in returns)}
+
+
+def test_a_paired_gain_and_its_interval():
+    mean, half = report.student_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert mean == 3
+    assert half == pytest.approx(1.963, abs=1e-3)  # 2.776 * sqrt(2.5 / 5)
+    assert report.student_interval(np.array([4.0])) == (4.0, np.inf)
+
+
+def test_the_gain_table_counts_the_seeds_that_are_surely_better():
+    simple = {"v1 low": {"u = 1": np.zeros(4), "P with bias": np.array([-10.0, -20.0, -30.0, -40.0])}}
+    rows = [row("v1 low", "Optuna", [-9, -19, -29, -38]), row("v1 low", "Optuna", [-12, -20, -30, -39])]
+    text = report.gain_table(rows, simple)
+    assert "u = 1" not in text
+    assert "| Optuna | v1 low | P with bias | +0.5 ± 9.5 | +1.2, -0.2 | 1 of 2 |" in text  # 12.7 * 0.75 of two seeds
+
+
+def test_tables_say_whether_drivers_changed_a_policy():
+    controllers = {"v0": {"u = 1": np.array([-3.0, -5.0])}}
+    rows = [row("v0", model, [-4, -6], **{"policy sha256": model.split()[-1]}) for model in MODELS]
+    assert "Drivers changed a policy." in report.returns_table(rows, controllers)
+    for one in rows:
+        one["policy sha256"] = "same"
+    text = report.returns_table(rows, controllers)
+    assert "the same to the bit" in text
+    assert "| v0 | u = 1 | -4 | 1 | - |" in text
+    assert "| Base | -36,299 | 920 | 310.9 | 36.7 | -5 |" in report.article_table(rows)
+
+
+def test_a_race_that_was_not_won_says_so():
+    cells = dict.fromkeys(RACE_COLUMNS, "-") | {"PID": "-2700.0", "env steps": "20000", "return": "-2650.0"}
+    rows = [cells | {"variant": "a", "seconds": "12.3", "passed": "True"}]
+    rows += [cells | {"variant": "b", "seconds": "99.9", "passed": "False"}]
+    rows.append(rows[0] | {"variant": "a + Optuna"})
+    text = report.race_table(rows, {"v1": {"seconds": 321.4}})
+    assert "| a | 12 | 20000 | -2650.0 | - |" in text
+    assert "| a + Optuna | 12 | 20000 | -2650.0 | 321 |" in text
+    assert "| b | 100 (not passed) |" in text

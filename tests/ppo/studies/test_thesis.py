@@ -1,0 +1,35 @@
+"""Every run of the thesis's study has a configuration that works, a name of its own, and the thesis's budget."""
+
+import pytest
+
+from ppo import resolve
+from ppo.studies.runs import FIRST_SEED
+from ppo.studies.thesis import GROUPS, runs_of
+
+
+@pytest.mark.parametrize("group", ["modes", "failure", "samplers", "algorithms", "ten"])
+def test_every_run_has_a_configuration_that_works_and_a_name(group):
+    made = runs_of(group, 2, quick=True)
+    assert len({run.key for run in made}) == len(made)
+    for run in made:
+        assert run.group == group
+        assert resolve(run.config).training_steps in (200, 2000)
+
+
+def test_the_groups_are_these():
+    assert GROUPS == ("modes", "failure", "samplers", "algorithms", "ten")
+
+
+def test_a_whole_run_has_the_thesis_budget():
+    for run in runs_of("samplers", 2, quick=False):
+        config = resolve(run.config)
+        assert (config.training_steps, config.episodes, config.time_steps) == (5000, 30, 2)
+        assert config.seed in (FIRST_SEED, FIRST_SEED + 1)
+
+
+def test_half_of_the_failure_lacks_the_normaliser_alone():
+    made = runs_of("failure", 2, quick=False)
+    whole, partial = ([run for run in made if run.without_normaliser is without] for without in (False, True))
+    assert [run.config for run in whole] == [run.config for run in partial]
+    assert all(run.config.norm_obs for run in made)
+    assert {run.variant for run in partial} == {"normaliser left out"}
