@@ -54,9 +54,20 @@ def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
 
 
 def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
-    """Reads the snapshot in a ``law.npz``; nothing in it is executed."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return Snapshot.from_bytes(arrays["snapshot"].tobytes())
+    """Reads the snapshot in a ``law.npz``; nothing in it is executed.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged, or no law.
+    """
+    try:
+        # Opened here, since np.load leaves a file that it opened itself open where it cannot read it.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return Snapshot.from_bytes(arrays["snapshot"].tobytes())
+    except OSError:
+        raise
+    except Exception as error:  # a flipped byte can surface as almost anything
+        raise ValueError(f"{os.fspath(path)} is damaged, or no law: {error}") from error
 
 
 def save_law(path: str | os.PathLike[str], snapshot: Snapshot) -> None:

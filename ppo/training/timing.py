@@ -21,7 +21,7 @@ class Timing:
         self._before = spent.get("loop", 0.0)
         self._started = time.perf_counter()
         self._stopped: float | None = None
-        self._ended: float | None = None
+        self._ended: float | None = self._started  # when the last step ended; None within a step
         self._current = dict.fromkeys(PHASES, 0.0)
         self._steps: dict[str, list[float]] = {phase: [] for phase in PHASES}
 

@@ -124,6 +124,7 @@ class Trainer:
         with self._open:
             # What the state holds is sound unless a step was cut short after the learner had begun to change it.
             if self._between_steps and self.learner.step > self._saved_step:
+                self.timing.begin_step()  # what has passed since the last step was the caller's time
                 self._save()
 
     @property
@@ -201,12 +202,12 @@ class Trainer:
         """Runs one round on the pool, merged; its time goes to broadcast and to ``phase``."""
         with self.timing.measure("broadcast"):
             snapshot = self._snapshot(kind)
+        started = time.perf_counter()
         self.pool.submit(self.learner.step, snapshot, kind)
         done = self.pool.result()
+        check_finite(done.trajectory, kind == Kind.COLLECT and self.job.evaluate_starts)
         self.timing.add("broadcast", done.broadcast)
-        self.timing.add(phase, done.collect)
-        with self.timing.measure(phase):
-            check_finite(done.trajectory, kind == Kind.COLLECT and self.job.evaluate_starts)
+        self.timing.add(phase, time.perf_counter() - started - done.broadcast)
         return done.trajectory
 
     def _save(self) -> None:

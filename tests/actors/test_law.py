@@ -32,3 +32,20 @@ def test_a_law_needs_numpy_alone(tmp_path):
         [sys.executable, "-c", code, str(tmp_path / "law.npz")], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["[[0.]]", "[]"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "text", "without its entry", "flipped"])
+def test_a_damaged_law_is_told_in_one_line(damage, tmp_path):
+    path = tmp_path / "law.npz"
+    spec = NetworkSpec(2, (8,), "tanh", "gaussian", 1)
+    save_law(path, Snapshot(0, spec, np.zeros(spec.size)))
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    contents = {"cut": whole[: len(whole) // 2], "empty": b"", "text": b"no law", "flipped": bytes(flipped)}
+    if damage == "without its entry":
+        np.savez(path, other=np.zeros(3))
+    else:
+        path.write_bytes(contents[damage])
+    with pytest.raises(ValueError, match="law.npz is damaged, or no law"):
+        Law.load(path)

@@ -99,3 +99,17 @@ def test_the_time_stops_with_the_loop(tmp_path):
     summary = train(dataclasses.replace(SMALL, training_steps=3), tmp_path, quiet=True)
     timing = json.loads((tmp_path / "timing.json").read_text())
     assert summary["wall_seconds"] == timing["loop"]
+
+
+@pytest.mark.parametrize("slow", ["before the first step", "after the last step"])
+def test_an_interrupted_runs_checkpoint_has_the_callers_time(slow, tmp_path):
+    config = resolve(dataclasses.replace(SMALL, training_steps=10, eval_every=0, drivers=0))
+    with Trainer(config, tmp_path / "run", quiet=True) as trainer:
+        if slow == "before the first step":
+            time.sleep(0.3)
+        next(trainer)
+        if slow == "after the last step":
+            time.sleep(0.3)
+    spent = trainer.files.load("--resume")[1]["timing"]
+    assert spent["other"] > 0.3
+    assert 0.97 * spent["loop"] < sum(spent[phase] for phase in PHASES) <= spent["loop"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import time
 import types
 
 import numpy as np
@@ -141,7 +142,8 @@ def test_a_checkpoint_is_written_every_so_many_steps(tmp_path):
 )
 def test_a_checkpoint_is_written_after_so_many_seconds(seconds, expected, tmp_path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("ppo.training.trainer.time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    stub = types.SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter)
+    monkeypatch.setattr("ppo.training.trainer.time", stub)
     found = []
     with trainer_of(tmp_path / "run", checkpoint_seconds=seconds) as trainer:
         now[0] += 10.0  # the first step, and each one after it
