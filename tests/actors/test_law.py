@@ -47,5 +47,5 @@ def test_a_damaged_law_is_told_in_one_line(damage, tmp_path):
         np.savez(path, other=np.zeros(3))
     else:
         path.write_bytes(contents[damage])
-    with pytest.raises(ValueError, match="law.npz is damaged, or no law"):
+    with pytest.raises(ValueError, match=r"law\.npz is damaged, or no law"):
         Law.load(path)
