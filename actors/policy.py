@@ -1,7 +1,7 @@
 """The policy rebuilt from a snapshot, in NumPy and in float64.
 
 Batches are padded to blocks of ``BLOCK`` rows, so that every matrix product has the same shape and a row's action has
-the same bits whichever rows it is batched with. ``docs/method.md`` gives the reasons.
+the same bits whichever rows it is batched with. ``docs/architecture.md`` gives the reasons.
 """
 
 from collections.abc import Callable

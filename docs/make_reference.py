@@ -19,8 +19,9 @@ This page is generated from the code by `python docs/make_reference.py`; a test 
 default that depends on the problem's family (tuning or control) or on the algorithm, which the text gives in
 parentheses; the resolved values are written to `config.json`.
 
-Exit codes of every command: 0 done; 2 a mistake in what the user gave, told in one line on standard error, with nothing
-left on disk; 130 after Ctrl-C, with a checkpoint written; 1 anything else, with a traceback.
+Exit codes of every command: 0 done; 2 a mistake in what the user gave, told in one line on standard error; 130 after
+Ctrl-C; 1 anything else, with a traceback. `ppo.train` leaves nothing on disk after a mistake, and a checkpoint after
+Ctrl-C.
 """
 COMMANDS: dict[str, type] = {
     "train": TrainArguments,

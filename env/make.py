@@ -126,7 +126,7 @@ class Problem:
         # The slot length and the latency do not change the description. Keywords count as they are written, since
         # True equals 1, and a registered id by its entry, since a program may register another one under it.
         target = find_environment(self.env)
-        registered = id(gymnasium.spec(target)) if isinstance(target, str) else 0
+        registered = repr(gymnasium.spec(target)) if isinstance(target, str) else ""
         keywords = repr(sorted(self.env_kwargs.items()))
         return _describe(dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0), keywords, registered)
 
@@ -225,7 +225,7 @@ def _is_flat_box(space: spaces.Space) -> bool:
 
 
 @functools.lru_cache
-def _describe(problem: Problem, keywords: str, registered: int) -> Description:
+def _describe(problem: Problem, keywords: str, registered: str) -> Description:
     """Describes one row of the environment; the last two arguments only tell cached descriptions apart."""
     target = find_environment(problem.env)
     with contextlib.closing(problem.make_batch(1, problem.objective())) as batch:

@@ -33,9 +33,9 @@ def main(argv: list[str]) -> None:
         raise UsageError(f"--figure {arguments.figure}: unknown{nearest(arguments.figure, FIGURES)}")
     table = Table(arguments.out / "bench.csv", COLUMNS)
     if arguments.figure is not None:
-        cells = FIGURES[arguments.figure]()
-        table.add(arguments.figure, *cells)
-        print(f"{arguments.figure}: {', '.join(cells)}")
+        values = FIGURES[arguments.figure]()
+        table.add(arguments.figure, *values)
+        print(f"{arguments.figure}: {', '.join(values)}")
         return
     for name in tqdm(FIGURES, unit="figure"):
         if not table.has(name):

@@ -47,16 +47,18 @@ def train(
     resolved = resolve(config)
     files = RunDir(run_dir or default_path(resolved))
     if not resume:
-        check_free(files.path)
+        check_free(files.path)  # Trainer does so too, but torch would be imported first
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()):
         return summary  # resumed, and there was nothing left to do
     with trainer:
-        for step in trainer:
-            if interrupted is not None and interrupted.is_set() and not trainer.complete:
-                raise KeyboardInterrupt(f"after training step {step.number}; go on with --resume {files.path}")
+        while not trainer.complete:
+            if interrupted is not None and interrupted.is_set():
+                done = trainer.learner.step
+                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.path}")
+            next(trainer)
         return trainer.finish(pictures)
 
 

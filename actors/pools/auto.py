@@ -15,7 +15,7 @@ SLOW_SECONDS = 0.1  # unless one takes so long that a single one tells enough
 MESSAGE_ROUNDS = 6
 ROLLOUT_SECONDS = 8e-4  # of a core, for what a rollout does beside its slots in a process that has slept
 MAX_DRIVERS = 64
-WORTH = 0.95  # more drivers must save at least 5 %
+MIN_SAVING = 0.05  # of the time, that more drivers must bring
 
 
 def cores() -> int:
@@ -51,7 +51,7 @@ class Costs:
         """Returns the least number of drivers that is within 5 % of the best."""
         counts = [0, *range(1, min(slots, MAX_DRIVERS) + 1)]
         least = min(self.step(slots, count) for count in counts)
-        return next(count for count in counts if self.step(slots, count) * WORTH <= least)
+        return next(count for count in counts if self.step(slots, count) * (1 - MIN_SAVING) <= least)
 
     def __str__(self) -> str:
         return (

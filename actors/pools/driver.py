@@ -87,10 +87,10 @@ class Driver:
             raise DriverError(f"driver {self.index} failed: {text.strip().splitlines()[-1]}") from RemoteError(text)
         return message
 
-    def end(self, patience: float) -> None:
-        """Closes the pipe, so that the process closes its environments and ends, and kills it after ``patience`` s."""
+    def end(self, timeout: float) -> None:
+        """Closes the pipe, so that the process closes its environments and ends, and kills it after ``timeout`` s."""
         self.connection.close()
-        self.process.join(patience)
+        self.process.join(timeout)
         self.process.kill()
         self.process.join()
         self.process.close()
@@ -119,12 +119,12 @@ class DriverSelector:
             if self._drivers.pop(source, None) and self._selector:
                 self._selector.unregister(source)
 
-    def ready(self, patience: float | None) -> list[Driver]:
-        """Waits for at most ``patience`` seconds, None for ever, and returns the drivers that are due, each once."""
+    def ready(self, timeout: float | None) -> list[Driver]:
+        """Waits for at most ``timeout`` seconds, None for no limit; returns the drivers that are due, once each."""
         if self._selector:
-            found = [key.data for key, _ in self._selector.select(patience)]
+            found = [key.data for key, _ in self._selector.select(timeout)]
         else:
-            found = [self._drivers[source] for source in wait(list(self._drivers), patience)]
+            found = [self._drivers[source] for source in wait(list(self._drivers), timeout)]
         return list({driver.index: driver for driver in found}.values())
 
     def close(self) -> None:

@@ -10,8 +10,8 @@
       result: waits on pipes *and* process sentinels; a driver that died or is past its time is replaced, and its
       task goes back to the head of the queue.
 
-A driver is written to only while it is reading (it has no task then), and the learner reads whatever driver has
-something to say, so neither side ever blocks the other, however large snapshot and trajectories are. A driver that
+A driver is written to only while it is reading (it has no task then), and the learner reads from any driver that
+has sent a message, so neither side ever blocks the other, however large snapshot and trajectories are. A driver that
 stops in the middle of a message is found by the sockets' own time-outs.
 """
 
@@ -30,7 +30,7 @@ from actors.trajectory import Trajectory
 MAX_FAILURES = 5
 """How often a slot may lose its driver, or a start may fail in a row, before the run gives up."""
 WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
-EVEN = 0.1  # standard deviation of the cost of a slot over its mean, below which equal shares are as good
+MAX_UNEVENNESS = 0.1  # standard deviation of the cost of a slot over its mean, below which equal shares are as good
 TASK_SECONDS = 5e-4  # what a task costs: two messages, and waking a process twice
 CLOSE_SECONDS = 2.0
 """How long all drivers together may take to end by themselves."""
@@ -82,14 +82,14 @@ class ProcessPool(Pool):
 
         Quick ones are dealt in shares, to as many drivers as their messages are worth: with m seconds a task and c a
         slot, m k + E c / k is least at k = sqrt(E c / m), and every driver more would make the step slower. Slow ones
-        of uneven cost are dealt one at a time, or few, to whoever is free, so that nobody waits for the slowest.
+        of uneven cost are dealt one at a time, or few, to the first idle driver, so that nobody waits for the slowest.
         """
         slots = self.job.slots(kind)
         if kind not in self._slot_costs:
             return self.drivers
         cost, spread = self._slot_costs[kind]
         shares = max(1, min(self.drivers, round((slots * cost / TASK_SECONDS) ** 0.5)))
-        if self.drivers == 1 or spread < EVEN:
+        if self.drivers == 1 or spread < MAX_UNEVENNESS:
             return shares
         return max(shares, min(slots, round(slots * cost / WORTH_A_TASK_SECONDS)))
 
@@ -137,8 +137,8 @@ class ProcessPool(Pool):
         """Waits for the next message, death or deadline, and handles all that are due."""
         busy = [driver for driver in self._drivers if not driver.idle]
         deadline = min((driver.deadline for driver in busy), default=float("inf"))
-        patience = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
-        for driver in self._selector.ready(patience):
+        timeout = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
+        for driver in self._selector.ready(timeout):
             try:
                 # A driver that died may have sent its trajectory, or its reason, before: read that first.
                 if not driver.connection.poll():
@@ -163,7 +163,7 @@ class ProcessPool(Pool):
         self._round.add(task, trajectory, held_at, seconds)
 
     def _replace(self, driver: Driver, reason: str) -> None:
-        """Puts a fresh process in the place of ``driver``; its task is redone by whoever is free first."""
+        """Puts a fresh process in the place of ``driver``; its task goes to the first idle driver."""
         task, where, times = driver.task, "as it started", 0
         if task:
             assert self._round is not None, "a task belongs to a round"
@@ -176,7 +176,7 @@ class ProcessPool(Pool):
         if times >= MAX_FAILURES:
             raise DriverError(f"driver {driver.index} {reason} {where}, and {times - 1} before it did")
         self._selector.remove(driver)
-        driver.end(patience=0)
+        driver.end(timeout=0)
         self.restarts += 1
         self._drivers[driver.index] = Driver(self._context, self.job, driver.index, self._timeout)
         self._selector.add(self._drivers[driver.index])

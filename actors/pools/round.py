@@ -58,7 +58,7 @@ class Round:
             self._held = max(self._held, held_at)
 
     def retry(self, task: Task) -> int:
-        """Puts a task whose driver was lost back at the head, in two halves, which narrows down a slot that kills.
+        """Puts a task whose driver was lost back at the head, in two halves, to narrow down the slot that ends drivers.
 
         Returns:
             How often one of the round's slots has lost its driver, at the most.

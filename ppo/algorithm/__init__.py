@@ -1,4 +1,4 @@
 """The learner: from trajectories to advantages to gradient steps, and the schedules in between.
 
-Knows no environment, file or process.
+Runs no environment, and knows no file or process.
 """

@@ -34,8 +34,8 @@ class RunningMoments:
 
     def state(self) -> State:
         """Returns the count and the moments."""
-        return {"count": np.array(self.count), "mean": self.mean, "m2": self.m2}
+        return {"count": np.array(self.count), "mean": self.mean.copy(), "m2": self.m2.copy()}
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
-        self.count, self.mean, self.m2 = float(state["count"]), state["mean"], state["m2"]
+        self.count, self.mean, self.m2 = float(state["count"]), state["mean"].copy(), state["m2"].copy()

@@ -21,7 +21,7 @@ from ppo.config.fields import Config, flag
 from ppo.config.file import RENAMED, read_config
 
 T = TypeVar("T")
-WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "checkpoint_seconds")
+WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "checkpoint_every", "checkpoint_seconds")
 WHAT_IS_SHOWN = ("quiet", "track", "pictures", "profile")
 WITH_RESUME = ("resume", *WHERE_IT_RUNS, *WHAT_IS_SHOWN)
 """The flags that --resume may be combined with: none that a result depends on."""

@@ -132,7 +132,7 @@ class Config:
     checkpoint_every: int = 500
     """Training steps between checkpoints; there is always one at the end."""
     checkpoint_seconds: float = 30.0
-    """Seconds between checkpoints, where that comes first. Changes no result."""
+    """Seconds between checkpoints, where that comes first; 0 for none by time. Changes no result."""
 
     def problem(self) -> Problem:
         """Returns the environment that the configuration names."""

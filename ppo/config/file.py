@@ -25,6 +25,8 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
         raise UsageError(f"{flag} {path}: {reason}") from None
     if not isinstance(values, dict):
         raise UsageError(f"{flag} {path}: must hold one JSON object")
+    if "agreement" in values and flag in ("--resume", "--warm-start"):
+        raise UsageError(f"{flag} {path}: was written by version 0.1, whose checkpoints this version cannot use")
     if "agreement" in values:
         raise UsageError(
             f"{flag} {path}: was written by version 0.1; since then agreement is update_damping, gradients written are "

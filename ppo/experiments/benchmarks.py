@@ -31,6 +31,7 @@ from ppo.experiments.stable_baselines3 import (
     library,
     vec_env,
 )
+from ppo.experiments.streak import Streak
 from ppo.experiments.workloads import (
     STANDARD,
     RecordedCostAckley,
@@ -45,8 +46,6 @@ from ppo.experiments.workloads import (
 BLOCKS = 5  # measurements of each side
 Values = tuple[str, str, str, str]
 """Texts of a row: this program's figure, the peer's figure, the measured value, and the target."""
-IN_A_ROW = 20  # consecutive evaluations with an error below SOLVED, after which the problem counts as solved
-SOLVED = 0.01
 
 
 def alternated(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float]:
@@ -230,11 +229,9 @@ def learning(target: str) -> Values:
 def _seconds_to_solve() -> float | None:
     """Trains with the defaults; returns the seconds until Ackley is solved, or None where it never is."""
     with training(Config(env="ackley", drivers=0, seed=71)) as trainer:
-        started, good = time.perf_counter(), 0
+        started, streak = time.perf_counter(), Streak()
         for step in trainer:
-            if step.score is not None:
-                good = good + 1 if step.score < SOLVED else 0
-            if good == IN_A_ROW:
+            if step.score is not None and streak.add(step.score):
                 return time.perf_counter() - started
     return None
 
@@ -244,15 +241,15 @@ def _peer_seconds_to_solve() -> tuple[float, bool]:
     peer = ackley_peer(learning=True, seed=71)
     objective, c = Ackley(), np.linspace(-1, 1, 21)
     optimum = objective.solve(c[:, None])[1]
-    started, good = time.perf_counter(), 0
-    while good < IN_A_ROW and peer.model.num_timesteps < LEARNING_STEPS * TRAINING_STEP:
+    started, streak, solved = time.perf_counter(), Streak(), False
+    while not solved and peer.model.num_timesteps < LEARNING_STEPS * TRAINING_STEP:
         peer.train(10 * TRAINING_STEP)
         actions = peer.act(np.stack([np.zeros(21), c], axis=1).astype(np.float32))
         error = np.mean((objective(np.clip(actions, -1, 1).astype(float), c[:, None]) - optimum) ** 2)
-        good = good + 1 if error < SOLVED else 0
+        solved = streak.add(float(error))
     seconds = time.perf_counter() - started
     peer.close()
-    return seconds, good == IN_A_ROW
+    return seconds, solved
 
 
 FIGURES: dict[str, Callable[[], Values]] = {

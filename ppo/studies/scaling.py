@@ -41,7 +41,7 @@ def medians_ms(cost_ms: float, drivers: int) -> tuple[float, float, float]:
     expected_ms = 64 * 3 * cost_ms / max(drivers, 1) + 5
     with training(config) as trainer:
         step_ms(trainer, 2)  # in the first training steps, the pool measures what a slot costs
-        trainer.timing.forget()
+        trainer.timing.reset_medians()
         step_ms(trainer, max(3, min(200, round(8000 / expected_ms))))
         medians = trainer.timing.medians()
     return 1000 * medians["collect"], 1000 * medians["train"], 1000 * medians["broadcast"]

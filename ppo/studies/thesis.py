@@ -19,7 +19,14 @@ from ppo.studies.training_runs import TrainingRun
 ENVS = ("ackley", "shifted-ackley", "rosenbrock", "sphere")
 SAMPLERS = ("random", "lhs", "uncertainty", "heterogeneous")
 TRAINING_STEPS, QUICK_STEPS = 5000, 200
-BUDGET = Config(drivers=0, episodes=30, time_steps=2, training_steps=TRAINING_STEPS, checkpoint_every=10**6)
+BUDGET = Config(
+    drivers=0,
+    episodes=30,
+    time_steps=2,
+    training_steps=TRAINING_STEPS,
+    checkpoint_every=10**6,  # none: an interrupted study goes on with whole runs
+    checkpoint_seconds=0,
+)
 TAKES = ("seeds", "quick", "only")
 GROUPS = ("modes", "failure", "samplers", "algorithms", "ten")
 FEW_SEEDS = 3  # number of seeds of the groups that show an effect without measuring its size, or that take long

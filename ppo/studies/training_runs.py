@@ -9,24 +9,12 @@ import numpy as np
 from actors.law import Law
 from ppo.config import Config
 from ppo.evaluation.regret import constant_regret, measure_regret
+from ppo.experiments.streak import Streak
 
 COLUMNS = (
-    *(
-        "run",
-        "group",
-        "env",
-        "variant",
-        "seed",
-        "metric",
-        "first mean",
-        "first variance",
-        "last mean",
-        "last variance",
-    ),
-    *("best", "evaluations to target", "median regret", "share of constant", "policy sha256", "seconds", "curve"),
-)
-TARGET = 0.01  # error that counts as solved
-CONSECUTIVE = 20  # number of evaluations in a row that must have a smaller error
+    "run", "group", "env", "variant", "seed", "metric", "first mean", "first variance", "last mean", "last variance",
+    "best", "evaluations to target", "median regret", "share of constant", "policy sha256", "seconds", "curve",
+)  # fmt: skip
 CURVE_POINTS = 50  # largest number of points of a curve
 
 
@@ -85,10 +73,9 @@ def evaluations_to_target(rows: Sequence[dict[str, float]]) -> float:
     Args:
         rows: rows of ``metrics.csv``.
     """
-    below = 0
+    streak = Streak()
     for row in rows:
-        below = below + 1 if row["eval/error"] < TARGET else 0
-        if below == CONSECUTIVE:
+        if streak.add(row["eval/error"]):
             return row["objective_evaluations"]
     return float("inf")
 

@@ -35,7 +35,7 @@ class Progress:
             )
             self._bar.update()
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Shows a line above the bar."""
         if not self._bar.disable:
             self._bar.write(text, file=sys.stderr)

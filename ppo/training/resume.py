@@ -9,8 +9,8 @@ from ppo.config.fields import flag
 from ppo.training.run_dir import RunDir
 
 
-def take_up(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
-    """Restores a checkpoint, or takes over a finished run's parameters, where asked to.
+def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
+    """Restores a checkpoint, or a finished run's parameters, where asked to.
 
     A run that was interrupted before its first checkpoint starts again: a training step is a pure function of the
     configuration, so it ends in the same bits.
@@ -19,12 +19,14 @@ def take_up(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
         The checkpoint's values beside the learner's state; empty where no run is resumed.
 
     Raises:
-        UsageError: there is nothing to take up, or it does not suit the configuration.
+        UsageError: there is no run to resume or to start from, or it does not suit the configuration.
     """
-    if resume and files.checkpoint.exists():
-        state, meta = _state_for(learner, files, "--resume")
-        learner.restore(state)
-        return meta
+    if resume:
+        files.config("--resume")  # refuses what is no run directory
+        if files.checkpoint.exists() or files.summary() is not None:
+            state, meta = _state_for(learner, files, "--resume")
+            learner.restore(state)
+            return meta
     if learner.config.warm_start is not None:
         source = RunDir(pathlib.Path(learner.config.warm_start))
         learner.warm_start(_state_for(learner, source, "--warm-start")[0])

@@ -78,7 +78,7 @@ class Timing:
         """Returns the median seconds a training step of each phase."""
         return {phase: statistics.median(self._steps[phase] or [0.0]) for phase in PHASES}
 
-    def forget(self) -> None:
+    def reset_medians(self) -> None:
         """Leaves the training steps so far out of the medians."""
         self._steps = {phase: [] for phase in PHASES}
 

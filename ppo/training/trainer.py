@@ -7,8 +7,8 @@
 
 One training step, from top to bottom of ``Trainer.__next__``:
 
-    snapshot ---> drivers roll out slots ---> merge ---> learner.learn ---> next snapshot
-     (learner)     (actors.pools, .rollout)   (actors.trajectory)  (learner, agent)
+    snapshot ---> drivers roll out slots ---> merge -------------> learner.learn ---> next snapshot
+     (learner)     (pools, rollout)            (actors.trajectory)  (learner, agent)
 """
 
 import contextlib
@@ -33,9 +33,11 @@ from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.job import make_job
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
-from ppo.training.resume import take_up
-from ppo.training.run_dir import RunDir
+from ppo.training.resume import restore
+from ppo.training.run_dir import RunDir, check_free
 from ppo.training.timing import Timing
+
+PHASE_OF = {Kind.COLLECT: "collect", Kind.EVALUATE: "evaluate"}
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,15 @@ class Trainer:
         collect_without_normaliser: bool = False,
     ):
         self.config, self.files, self.quiet = config, RunDir(run_dir), quiet
+        if not resume:
+            check_free(self.files.path)
         self._resume, self._without_normaliser = resume, collect_without_normaliser
         torch.set_num_threads(config.torch_threads)
         self.evaluator, eval_starts = make_evaluator(config)
         self.job = make_job(config, eval_starts, str(self.files.path.absolute()) if profile else None)
         self.learner = Learner(config, policy_spec(config, self.job.description))
         self._tracker, self._resources = Tracker(track), Resources()
-        self._meta = take_up(self.learner, self.files, resume)
+        self._meta = restore(self.learner, self.files, resume)
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
@@ -145,7 +149,7 @@ class Trainer:
         if self.complete:
             raise StopIteration
         self.timing.begin_step()
-        trajectory = self._round(Kind.COLLECT, "collect")
+        trajectory = self._round(Kind.COLLECT)
         self._between_steps = False
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
@@ -161,7 +165,7 @@ class Trainer:
 
     def _evaluate(self, scalars: dict[str, float]) -> float:
         """Evaluates the current policy on the drivers, writes a row of ``metrics.csv``, and returns the score."""
-        trajectory = self._round(Kind.EVALUATE, "evaluate")
+        trajectory = self._round(Kind.EVALUATE)
         with self.timing.measure("other"):
             self._eval_evaluations += int(trajectory.evaluations.sum())
             score = self.evaluator.score(trajectory)
@@ -181,14 +185,15 @@ class Trainer:
     def _end_step(self, env_steps: int) -> None:
         """Closes a training step: writes a checkpoint when it is time, and samples the use of the machine."""
         with self.timing.measure("other"):
-            overdue = time.monotonic() - self._saved_at >= self.config.checkpoint_seconds
+            seconds = self.config.checkpoint_seconds
+            overdue = seconds > 0 and time.monotonic() - self._saved_at >= seconds
             if self.learner.step % self.config.checkpoint_every == 0 or self.complete or overdue:
                 self._save()
             self._resources.sample_if_due()
             self._progress.step(env_steps, self.timing)
             if self.pool.choice and not self._choice_shown:
                 self._choice_shown = True
-                self._progress.say(self.pool.choice)
+                self._progress.message(self.pool.choice)
         self.timing.end_step()
 
     def _snapshot(self, kind: Kind) -> Snapshot:
@@ -198,8 +203,8 @@ class Trainer:
             return dataclasses.replace(whole, obs_mean=None, obs_var=None)
         return whole
 
-    def _round(self, kind: Kind, phase: str) -> Trajectory:
-        """Runs one round on the pool, merged; its time goes to broadcast and to ``phase``."""
+    def _round(self, kind: Kind) -> Trajectory:
+        """Runs one round on the pool, merged; its time goes to broadcast and to the phase of its kind."""
         with self.timing.measure("broadcast"):
             snapshot = self._snapshot(kind)
         started = time.perf_counter()
@@ -207,7 +212,7 @@ class Trainer:
         done = self.pool.result()
         check_finite(done.trajectory, kind == Kind.COLLECT and self.job.evaluate_starts)
         self.timing.add("broadcast", done.broadcast)
-        self.timing.add(phase, time.perf_counter() - started - done.broadcast)
+        self.timing.add(PHASE_OF[kind], time.perf_counter() - started - done.broadcast)
         return done.trajectory
 
     def _save(self) -> None:

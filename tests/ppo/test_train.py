@@ -150,16 +150,30 @@ def test_a_mistake_is_answered_before_torch_is_loaded():
     assert time.monotonic() - started < 30
 
 
-def test_an_interrupted_training_ends_after_its_step(tmp_path):
-    interrupted, config = threading.Event(), dataclasses.replace(SMALL, training_steps=2, drivers=0)
-    interrupted.set()
-    message = rf"^after training step 1; go on with --resume {tmp_path / 'run'}$"
+class SetAfter(threading.Event):
+    """An event that is set once it has been asked so many times."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.left = times
+
+    def is_set(self):
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_an_interrupted_training_ends_after_its_step(steps, tmp_path):
+    config = dataclasses.replace(SMALL, training_steps=3, drivers=0)
+    message = rf"^after training step {steps}; go on with --resume {tmp_path / 'run'}$"
     with pytest.raises(KeyboardInterrupt, match=message):
-        train(config, tmp_path / "run", quiet=True, interrupted=interrupted)
-    assert RunDir(tmp_path / "run").load("--resume")[0]["counters"][0] == 1
-    # The step after it is the last one: there is nothing left to interrupt.
-    summary = train(config, tmp_path / "run", resume=True, quiet=True, pictures=False, interrupted=interrupted)
-    assert summary["training_steps"] == 2
+        train(config, tmp_path / "run", quiet=True, interrupted=SetAfter(steps))
+    if steps:
+        assert RunDir(tmp_path / "run").load("--resume")[0]["counters"][0] == steps
+    # After the last step there is nothing left to interrupt.
+    left = SetAfter(3 - steps)
+    summary = train(config, tmp_path / "run", resume=True, quiet=True, pictures=False, interrupted=left)
+    assert summary["training_steps"] == 3
 
 
 def test_profiles_name_where_the_time_goes_inside_drivers_too(tmp_path):

@@ -47,17 +47,25 @@ def test_a_config_file_that_does_not_fit_is_refused(content, message, command, t
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
-@pytest.mark.parametrize("flag", ["--config", "--resume", "--warm-start"])
-def test_a_file_of_version_0_1_is_told_the_new_names(flag, command, tmp_path):
+@pytest.mark.parametrize("flag", ["--resume", "--warm-start"])
+def test_a_checkpoint_of_version_0_1_is_refused(flag, command, tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "config.json").write_text(json.dumps({"env": "rosenbrock", "agreement": 0.8}))
+    code, error = command(flag, "old")
+    assert code == 2
+    expected = "was written by version 0.1, whose checkpoints this version cannot use"
+    assert error == f"error: {flag} old/config.json: {expected}\n"
+
+
+def test_a_file_of_version_0_1_is_told_the_new_names(command, tmp_path):
     (tmp_path / "old").mkdir()
     old = {"env": "rosenbrock", "env_kwargs": ["level=high"], "agreement": 0.8, "gradients": "written"}
     (tmp_path / "old" / "config.json").write_text(json.dumps(old))
-    given = "old/config.json" if flag == "--config" else "old"
-    code, error = command(flag, given)
+    code, error = command("--config", "old/config.json")
     assert code == 2
     assert error == (
-        f"error: {flag} old/config.json: was written by version 0.1; since then agreement is update_damping, gradients "
-        f'written are manual, and env_kwargs is an object ({{"level": "high"}}): change these three in it\n'
+        "error: --config old/config.json: was written by version 0.1; since then agreement is update_damping, gradients "
+        'written are manual, and env_kwargs is an object ({"level": "high"}): change these three in it\n'
     )
     new = {"env": "rosenbrock", "env_kwargs": {"level": "high"}, "update_damping": 0.8, "gradients": "manual"}
     (tmp_path / "old" / "config.json").write_text(json.dumps(new))  # what the line asks for

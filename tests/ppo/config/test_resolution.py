@@ -149,3 +149,17 @@ def test_a_value_that_cannot_work_is_named_by_its_flag(changes, message):
     with pytest.raises(UsageError) as error:
         resolve(Config(**changes))
     assert str(error.value).startswith(message)
+
+
+def test_sizes_may_come_as_keywords_of_a_built_in_objective():
+    resolved = resolve(Config(env="rosenbrock", env_kwargs={"dims": 3}))
+    assert (resolved.dims, resolved.knobs) == (None, 1)
+    assert resolved.problem().describe().obs_dim == 3
+    assert resolve(resolved) == resolved
+
+
+def test_old_checkpoints_are_named_where_one_is_needed(tmp_path):
+    (tmp_path / "config.json").write_text('{"agreement": 0.8}')
+    for flag in ("--resume", "--warm-start"):
+        with pytest.raises(UsageError, match=f"{flag} .* whose checkpoints this version cannot use"):
+            read_config(tmp_path / "config.json", flag)

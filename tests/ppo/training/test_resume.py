@@ -169,3 +169,21 @@ def test_warm_start_begins_with_the_parameters_of_another_run(tmp_path):
     with pytest.raises(UsageError, match=r"--warm-start .* was trained with --activation tanh, and this run has relu"):
         run(dataclasses.replace(warm, activation="relu"), tmp_path / "third")
     assert not (tmp_path / "third").exists()
+
+
+def test_a_finished_run_without_its_checkpoint_is_refused(tmp_path):
+    run(CONFIG, tmp_path)
+    (tmp_path / "checkpoint.npz").unlink()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(UsageError, match=r"there is no checkpoint\.npz in it"):
+        run(CONFIG, tmp_path, resume=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_directory_without_a_run_cannot_be_resumed(exists, tmp_path):
+    if exists:
+        (tmp_path / "none").mkdir()
+    with pytest.raises(UsageError, match="not a run directory"):
+        run(CONFIG, tmp_path / "none", resume=True)
+    assert not exists or not list((tmp_path / "none").iterdir())

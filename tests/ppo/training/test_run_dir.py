@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from env import UsageError
-from ppo import Config
+from ppo import Config, resolve
 from ppo.evaluation.evaluator import Evaluator
 from ppo.train import train
 from ppo.training.run_dir import RunDir, check_free, default_path
+from ppo.training.trainer import Trainer
 
 SMALL = Config(training_steps=25, eval_every=10, hidden_sizes=(8,), update_epochs=2)
 
@@ -77,7 +78,8 @@ def test_a_run_directory(changes, tmp_path, capsys):
 
 
 def test_two_runs_do_not_share_a_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr("ppo.train.check_free", lambda path: None)  # both looked before either began
+    for place in ("ppo.train", "ppo.training.trainer"):  # both looked before either began
+        monkeypatch.setattr(f"{place}.check_free", lambda path: None)
     train(SMALL, tmp_path, quiet=True, pictures=False)
     with pytest.raises(UsageError, match="another run has just begun in it"):
         train(SMALL, tmp_path, quiet=True, pictures=False)
@@ -109,3 +111,9 @@ def test_rows_after_the_checkpoint_are_dropped(tmp_path):
     again.rewind(0)
     assert again.rows == []
     assert files.metrics.read_text() == ""
+
+
+def test_a_trainer_refuses_a_directory_that_is_not_empty(tmp_path):
+    (tmp_path / "metrics.csv").write_text("of another run")
+    with pytest.raises(UsageError, match="exists and is not empty"):
+        Trainer(resolve(SMALL), tmp_path)

@@ -38,7 +38,7 @@ def test_phases_medians_and_loop(clock):
     assert summary["broadcast"] == {"total": 0.75, "median_per_step": 0.25}
     assert summary["loop"] == 28.75
     assert timing.split() == "63/0/3"
-    timing.forget()
+    timing.reset_medians()
     assert timing.medians()["collect"] == 0.0
 
 
