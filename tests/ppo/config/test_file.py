@@ -64,8 +64,8 @@ def test_a_file_of_version_0_1_is_told_the_new_names(command, tmp_path):
     code, error = command("--config", "old/config.json")
     assert code == 2
     assert error == (
-        "error: --config old/config.json: was written by version 0.1; since then agreement is update_damping, gradients "
-        'written are manual, and env_kwargs is an object ({"level": "high"}): change these three in it\n'
+        "error: --config old/config.json: was written by version 0.1; since then agreement is update_damping, "
+        'gradients written are manual, and env_kwargs is an object ({"level": "high"}): change these three in it\n'
     )
     new = {"env": "rosenbrock", "env_kwargs": {"level": "high"}, "update_damping": 0.8, "gradients": "manual"}
     (tmp_path / "old" / "config.json").write_text(json.dumps(new))  # what the line asks for
