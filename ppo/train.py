@@ -42,7 +42,7 @@ def train(
     Raises:
         UsageError: a setting that cannot work; no directory has been made then.
         actors.pools.base.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
-        KeyboardInterrupt: ``interrupted`` was set; a checkpoint has been written.
+        KeyboardInterrupt: ``interrupted`` was set; a checkpoint of the steps that were done has been written.
     """
     resolved = resolve(config)
     files = RunDir(run_dir or default_path(resolved))

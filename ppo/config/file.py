@@ -25,9 +25,9 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
         raise UsageError(f"{flag} {path}: {reason}") from None
     if not isinstance(values, dict):
         raise UsageError(f"{flag} {path}: must hold one JSON object")
-    if "agreement" in values and flag in ("--resume", "--warm-start"):
-        raise UsageError(f"{flag} {path}: was written by version 0.1, whose checkpoints this version cannot use")
-    if "agreement" in values:
+    if RENAMED.keys() & values:
+        if flag in ("--resume", "--warm-start"):
+            raise UsageError(f"{flag} {path}: was written by version 0.1, whose checkpoints this version cannot use")
         raise UsageError(
             f"{flag} {path}: was written by version 0.1; since then agreement is update_damping, gradients written are "
             f'manual, and env_kwargs is an object ({{"level": "high"}}): change these three in it'

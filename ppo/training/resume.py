@@ -5,6 +5,7 @@ from typing import Any
 
 from env.errors import UsageError
 from ppo.algorithm.learner import Learner
+from ppo.config import Config
 from ppo.config.fields import flag
 from ppo.training.run_dir import RunDir
 
@@ -22,20 +23,22 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
         UsageError: there is no run to resume or to start from, or it does not suit the configuration.
     """
     if resume:
-        files.config("--resume")  # refuses what is no run directory
+        theirs = files.config("--resume")  # refuses what is no run directory
         if files.checkpoint.exists() or files.summary() is not None:
-            state, meta = _state_for(learner, files, "--resume")
+            state, meta = _state_for(learner, files, theirs, "--resume")
             learner.restore(state)
             return meta
     if learner.config.warm_start is not None:
         source = RunDir(pathlib.Path(learner.config.warm_start))
-        learner.warm_start(_state_for(learner, source, "--warm-start")[0])
+        learner.warm_start(_state_for(learner, source, source.config("--warm-start"), "--warm-start")[0])
     return {}
 
 
-def _state_for(learner: Learner, source: RunDir, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Loads a run's checkpoint and checks that the learner can use it; messages name the flag ``name``."""
-    theirs = source.config(name)
+def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Loads the checkpoint of a run with configuration ``theirs``, and checks that the learner can use it.
+
+    Messages name the flag ``name``.
+    """
     state, meta = source.load(name)
     if not learner.accepts(state):
         raise UsageError(
