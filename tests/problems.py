@@ -43,14 +43,6 @@ class RaisesForSomeConditions(Quadratic):
         return super().__call__(x, c)
 
 
-class UnevenCost(Quadratic):
-    """Takes 30 ms times the sum of (c + 1) over the rows: 0 to 60 ms for one row."""
-
-    def __call__(self, x, c):
-        time.sleep(0.03 * float(np.sum(c + 1)))
-        return super().__call__(x, c)
-
-
 class RaisesConnectionError(Quadratic):
     """Raises ConnectionResetError, which a broken pipe to a driver raises too."""
 

@@ -21,7 +21,7 @@ from actors.job import Job, Kind
 from actors.pools import protocol
 from actors.pools.base import DriverError, Pool, RoundResult
 from actors.pools.driver import Driver, DriverSelector, driver_context
-from actors.pools.round import Round
+from actors.pools.round import Round, tasks_worth_dealing
 from actors.pools.shared_snapshot import SharedSnapshot
 from actors.rollout import job_sampler
 from actors.snapshot import Snapshot
@@ -29,9 +29,6 @@ from actors.trajectory import Trajectory
 
 MAX_FAILURES = 5
 """How often a slot may lose its driver, or a start may fail in a row, before the run gives up."""
-WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
-MAX_UNEVENNESS = 0.1  # standard deviation of the cost of a slot over its mean, below which equal shares are as good
-TASK_SECONDS = 5e-4  # what a task costs: two messages, and waking a process twice
 CLOSE_SECONDS = 2.0
 """How long all drivers together may take to end by themselves."""
 
@@ -78,20 +75,10 @@ class ProcessPool(Pool):
         self._round.began(driver.task for driver in self._drivers if driver.task)
 
     def _parts_of(self, kind: Kind) -> int:
-        """Returns into how many tasks to deal the slots, by what slots have cost so far. Changes no result.
-
-        Quick ones are dealt in shares, to as many drivers as their messages are worth: with m seconds a task and c a
-        slot, m k + E c / k is least at k = sqrt(E c / m), and every driver more would make the step slower. Slow ones
-        of uneven cost are dealt one at a time, or few, to the first idle driver, so that nobody waits for the slowest.
-        """
-        slots = self.job.slots(kind)
+        """Returns into how many tasks to deal the slots, by what the last round's have cost. Changes no result."""
         if kind not in self._slot_costs:
             return self.drivers
-        cost, spread = self._slot_costs[kind]
-        shares = max(1, min(self.drivers, round((slots * cost / TASK_SECONDS) ** 0.5)))
-        if self.drivers == 1 or spread < MAX_UNEVENNESS:
-            return shares
-        return max(shares, min(slots, round(slots * cost / WORTH_A_TASK_SECONDS)))
+        return tasks_worth_dealing(self.job.slots(kind), self.drivers, *self._slot_costs[kind])
 
     def result(self) -> RoundResult:
         current = self._round

@@ -10,6 +10,29 @@ from actors.job import Kind, Task
 from actors.pools.base import RoundResult
 from actors.trajectory import Merger, Trajectory
 
+WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
+MAX_UNEVENNESS = 0.1  # standard deviation of the cost of a slot over its mean, below which equal shares are as good
+TASK_SECONDS = 5e-4  # what a task costs: two messages, and waking a process twice
+
+
+def tasks_worth_dealing(slots: int, drivers: int, cost: float, spread: float) -> int:
+    """Returns into how many tasks to deal a round's slots.
+
+    Quick ones are dealt in shares, to as many drivers as their messages are worth: with m seconds a task and c a slot,
+    m k + E c / k is least at k = sqrt(E c / m), and every driver more would make the step slower. Slow ones of uneven
+    cost are dealt one at a time, or few, to the first idle driver, so that nobody waits for the slowest.
+
+    Args:
+        slots: how many there are.
+        drivers: how many there are.
+        cost: mean seconds of a slot.
+        spread: standard deviation of the cost over its mean.
+    """
+    shares = max(1, min(drivers, round((slots * cost / TASK_SECONDS) ** 0.5)))
+    if drivers == 1 or spread < MAX_UNEVENNESS:
+        return shares
+    return max(shares, min(slots, round(slots * cost / WORTH_A_TASK_SECONDS)))
+
 
 class Round:
     """A round under way.

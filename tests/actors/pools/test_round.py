@@ -5,7 +5,7 @@ import types
 import pytest
 
 from actors.job import Kind, Task
-from actors.pools.round import Round
+from actors.pools.round import Round, tasks_worth_dealing
 from actors.trajectory import MergeError, Merger
 from tests.actors.test_trajectory import LAYOUT, check_identity, trajectory
 
@@ -70,6 +70,23 @@ def test_a_round_is_complete_with_its_last_slot():
     add(current, 0, 2)
     assert current.complete
     check_identity(current.result().trajectory, 5)
+
+
+@pytest.mark.parametrize(
+    ("drivers", "cost", "spread", "tasks"),
+    [
+        (6, 0.0, 0.0, 1),
+        (6, 0.0001, 0.0, 2),  # sqrt(12 * 0.1 / 0.5) = 1.5
+        (6, 0.001, 0.0, 5),  # sqrt(12 * 1 / 0.5) = 4.9
+        (6, 0.005, 0.05, 6),  # slow, but evenly so
+        (6, 0.005, 0.5, 6),  # 60 ms in all are worth six tasks
+        (6, 0.1, 0.5, 12),
+        (1, 0.1, 0.5, 1),
+        (16, 0.1, 0.0, 16),
+    ],
+)
+def test_tasks_by_the_cost_of_slots(drivers, cost, spread, tasks):
+    assert tasks_worth_dealing(12, drivers, cost, spread) == tasks
 
 
 def test_cost_of_a_slot_by_hand():
