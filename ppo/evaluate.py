@@ -68,7 +68,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
             f"RUN_DIR {run_dir}: the optimum of {type(objective).__name__} is not known, so there is no regret; "
             f"give it a solve(c), solve_numerically(self, c) if f is cheap"
         )
-    summary = found.summary() | {"constant_regret_median": constant_regret(objective)}
+    summary = found.summary() | {"constant_regret_median": constant_regret(objective, found)}
     files.write_json("evaluation.json", summary)
     _write_table(files.path / "evaluation.csv", found)
     from ppo.evaluation.plots import draw_regret, matplotlib_installed

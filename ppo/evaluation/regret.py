@@ -60,20 +60,22 @@ def measure_regret(objective: Objective, law: Law) -> Regret | None:
     return Regret(conditions, knobs, np.asarray(objective(knobs, conditions)), *solution)
 
 
-def constant_regret(objective: Objective) -> float:
+def constant_regret(objective: Objective, found: Regret) -> float:
     """Returns the median regret of the best constant knobs, which minimise the mean of f over the same conditions.
 
     The knobs are found by SciPy's differential evolution with a fixed seed: the result is deterministic, and as good as
     that search is.
+
+    Args:
+        objective: the objective f.
+        found: regret of a law on it, whose conditions and optimum are taken.
     """
     from scipy.optimize import differential_evolution
 
-    conditions = regret_conditions(objective.conditions)
-    solution = objective.solve(conditions)
-    assert solution is not None, "asked only where the optimum is known"
+    conditions = found.conditions
 
     def mean_value(knobs: np.ndarray) -> float:
         return float(np.mean(objective(np.tile(knobs, (len(conditions), 1)), conditions)))
 
-    found = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
-    return float(np.median(objective(np.tile(found.x, (len(conditions), 1)), conditions) - solution[1]))
+    best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
+    return float(np.median(objective(np.tile(best.x, (len(conditions), 1)), conditions) - found.best_values))

@@ -16,12 +16,15 @@ import numpy as np
 import psutil
 
 from actors.job import Kind, Task
+from actors.law import centre_states
 from actors.pools.auto import AutoPool
 from actors.pools.processes import ProcessPool
 from actors.rollout import Collector
 from env.make import Problem
 from env.objectives import Ackley
 from ppo.config import Config
+from ppo.evaluation.conditions import fixed_conditions
+from ppo.evaluation.evaluator import LINE_POINTS, SOBOL_POINTS
 from ppo.experiments.stable_baselines3 import (
     LEARNING_STEPS,
     TRAINING_STEP,
@@ -239,13 +242,13 @@ def _seconds_to_solve() -> float | None:
 def _peer_seconds_to_solve() -> tuple[float, bool]:
     """Trains the peer; returns the seconds of the training, and whether Ackley is solved at its end."""
     peer = ackley_peer(learning=True, seed=71)
-    objective, c = Ackley(), np.linspace(-1, 1, 21)
-    optimum = objective.solve(c[:, None])[1]
+    objective, conditions = Ackley(), fixed_conditions(1, LINE_POINTS, SOBOL_POINTS)
+    optimum, states = objective.solve(conditions)[1], centre_states(conditions, objective.knobs)
     started, streak, solved = time.perf_counter(), Streak(), False
     while not solved and peer.model.num_timesteps < LEARNING_STEPS * TRAINING_STEP:
         peer.train(10 * TRAINING_STEP)
-        actions = peer.act(np.stack([np.zeros(21), c], axis=1).astype(np.float32))
-        error = np.mean((objective(np.clip(actions, -1, 1).astype(float), c[:, None]) - optimum) ** 2)
+        actions = peer.act(states.astype(np.float32))
+        error = np.mean((objective(np.clip(actions, -1, 1).astype(float), conditions) - optimum) ** 2)
         solved = streak.add(float(error))
     seconds = time.perf_counter() - started
     peer.close()

@@ -1,6 +1,5 @@
 """Tables and the figure of the study of ``TempControl``."""
 
-import math
 import pathlib
 from typing import Any
 
@@ -10,6 +9,7 @@ from env.controllers import PID
 from ppo.evaluation.held_out import Controller, held_out_returns
 from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
 from ppo.studies.control_runs import returns_of, rows_of
+from ppo.studies.statistics import student_interval
 from ppo.studies.tempcontrol_problems import MODELS, tempcontrol_config
 
 # The article's reward, its standard deviation, seconds, and CPU percent of the parent process (Table 1, section 4).
@@ -160,16 +160,6 @@ def gain_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -
         "better, 95 % over episodes",
     ]
     return "## Trained for longer: gain over simple controllers on the same episodes\n\n" + markdown(header, lines)
-
-
-def student_interval(differences: np.ndarray) -> tuple[float, float]:
-    """Returns the mean and half of its 95 % interval by Student's t, which is infinite for a single value."""
-    from scipy import stats
-
-    n = len(differences)
-    if n == 1:
-        return float(differences[0]), math.inf
-    return float(differences.mean()), float(stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / math.sqrt(n))
 
 
 def race_table(rows: list[Row], searches: dict[str, dict[str, Any]]) -> str:

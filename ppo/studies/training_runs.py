@@ -64,7 +64,7 @@ class TrainingRun:
         found = measure_regret(objective, law)
         assert found is not None, "and about objectives whose optimum is known"
         regret = float(np.median(found.regret))
-        return regret, regret / constant_regret(objective)
+        return regret, regret / constant_regret(objective, found)
 
 
 def evaluations_to_target(rows: Sequence[dict[str, float]]) -> float:

@@ -15,9 +15,9 @@ from ppo import Config
 from ppo.config.file import read_config
 from ppo.train import train
 from ppo.training.run_dir import RunDir
+from tests.ppo.configs import SMALL
 
 FLAGS = ["--training-steps", "2", "--episodes", "4", "--hidden-sizes", "4", "--quiet", "--no-pictures"]
-SMALL = Config(training_steps=25, eval_every=10, hidden_sizes=(8,), update_epochs=2)
 
 MISTAKES = [
     (["--env", "rosenbrok"], "did you mean 'rosenbrock'"),

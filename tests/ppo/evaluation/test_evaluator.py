@@ -11,8 +11,7 @@ from ppo import Config, resolve
 from ppo.evaluation.evaluator import Evaluator, first_episode_returns, make_evaluator
 from ppo.train import train
 from ppo.training.job import make_job
-
-SMALL = Config(training_steps=25, eval_every=10, hidden_sizes=(8,), update_epochs=2)
+from tests.ppo.configs import SMALL
 
 
 def test_the_error_is_that_of_the_law_over_21_conditions(tmp_path):

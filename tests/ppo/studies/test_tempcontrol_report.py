@@ -1,7 +1,6 @@
 """The tables of the article's study, from returns that are known."""
 
 import numpy as np
-import pytest
 
 from ppo.studies import tempcontrol_report as report
 from ppo.studies.control_runs import COLUMNS
@@ -12,13 +11,6 @@ from ppo.studies.tempcontrol_race import COLUMNS as RACE_COLUMNS
 def row(problem, variant, returns, **more):
     cells = dict.fromkeys(COLUMNS, "-") | {"problem": problem, "variant": variant} | more
     return cells | {"returns": " ".join(str(value) for value in returns)}
-
-
-def test_a_paired_gain_and_its_interval():
-    mean, half = report.student_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert mean == 3
-    assert half == pytest.approx(1.963, abs=1e-3)  # 2.776 * sqrt(2.5 / 5)
-    assert report.student_interval(np.array([4.0])) == (4.0, np.inf)
 
 
 def test_the_gain_table_counts_the_seeds_that_are_surely_better():

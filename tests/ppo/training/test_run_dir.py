@@ -13,8 +13,7 @@ from ppo.evaluation.evaluator import Evaluator
 from ppo.train import train
 from ppo.training.run_dir import RunDir, check_free, default_path
 from ppo.training.trainer import Trainer
-
-SMALL = Config(training_steps=25, eval_every=10, hidden_sizes=(8,), update_epochs=2)
+from tests.ppo.configs import SMALL
 
 
 def test_counts(tmp_path):

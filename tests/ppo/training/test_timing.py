@@ -6,12 +6,11 @@ import time
 
 import pytest
 
-from ppo import Config, resolve
+from ppo import resolve
 from ppo.train import train
 from ppo.training.timing import PHASES, Timing
 from ppo.training.trainer import Trainer
-
-SMALL = Config(training_steps=25, eval_every=10, hidden_sizes=(8,), update_epochs=2)
+from tests.ppo.configs import SMALL
 
 
 @pytest.fixture
