@@ -12,10 +12,12 @@ from env.make import Problem
 
 
 class Kind(IntEnum):
-    """What a slot is run for."""
+    """What a slot is run for: training, a score in training, or the check of a law beside the best constant knobs."""
 
     COLLECT = 1
     EVALUATE = 2
+    CHECK = 3
+    CHECK_CONSTANT = 4
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Job:
         evaluate_starts: whether f of the starts is recorded; it costs an evaluation for each slot.
         eval_episodes: evaluation episodes where there are no such states.
         eval_time_steps: their length at the most.
+        check_starts: states at which the law and constant knobs are checked, ``[m, dims]``; None for no check.
         mirrored: whether every second time step of a slot takes the noise of the one before, negated.
         profile: directory that driver processes write their profiles to; None for no profiles.
     """
@@ -57,6 +60,7 @@ class Job:
     evaluate_starts: bool = True
     eval_episodes: int = 0
     eval_time_steps: int = 1
+    check_starts: np.ndarray | None = None
     mirrored: bool = False
     profile: str | None = None
 
@@ -68,11 +72,24 @@ class Job:
         """
         return self.problem.describe()
 
+    def starts(self, kind: Kind) -> np.ndarray | None:
+        """Returns the fixed start states of a kind; None where the sampler or the environment draws them."""
+        if kind == Kind.COLLECT:
+            return None
+        return self.eval_starts if kind == Kind.EVALUATE else self.check_starts
+
     def slots(self, kind: Kind) -> int:
         """Returns the number of slots of a round of this kind."""
         if kind == Kind.COLLECT:
             return self.episodes
-        return self.eval_episodes if self.eval_starts is None else len(self.eval_starts)
+        starts = self.starts(kind)
+        return self.eval_episodes if starts is None else len(starts)
+
+    def evaluations(self, kind: Kind) -> int:
+        """Returns the evaluations of f that a slot of this kind takes, outside tuning 0."""
+        if self.problem.family != "tuning":
+            return 0
+        return self.time_steps + self.evaluate_starts if kind == Kind.COLLECT else 1
 
     def length(self, kind: Kind) -> int:
         """Returns the time steps of a slot of this kind."""

@@ -17,6 +17,7 @@ from actors.seeding import Stream, env_seed, generator, slot_numbers
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
+from env.objectives import Objective
 
 
 class Collector:
@@ -25,6 +26,7 @@ class Collector:
     Args:
         job: what stays the same over the run.
         driver: index of the driver, which is recorded in the trajectories.
+        objective: the objective f of a tuning problem; None to make the problem's own.
 
     Attributes:
         policy: the current policy; None before the first snapshot.
@@ -33,7 +35,7 @@ class Collector:
         UsageError: the environment cannot be made, or the sampler does not suit it.
     """
 
-    def __init__(self, job: Job, driver: int = 0):
+    def __init__(self, job: Job, driver: int = 0, objective: Objective | None = None):
         self.job = job
         self.driver = driver
         self.policy: Policy | None = None
@@ -41,7 +43,7 @@ class Collector:
         self._action_map = ActionMap(job.description.action_space)
         self._layouts = {kind: job.layout(kind) for kind in Kind}
         self._sampler = job_sampler(job)
-        self._objective = job.problem.objective()
+        self._objective = objective or job.problem.objective()
         self._batches: dict[int, VectorEnv] = {}
 
     def update(self, snapshot: Snapshot) -> None:
@@ -58,7 +60,7 @@ class Collector:
         trajectory.slots[:] = np.arange(task.start, task.stop)
         trajectory.versions[:] = self.policy.snapshot.version
         trajectory.drivers[:] = self.driver
-        _record_objective(trajectory, 0, infos)
+        _record_objective(trajectory, 0, env, infos)
         self._roll(env, task, obs, trajectory)
         trajectory.truncations[:, -1] |= ~trajectory.terminations[:, -1]  # cut by the slot's end: bootstrapped
         if hasattr(env, "evaluations"):
@@ -88,10 +90,10 @@ class Collector:
             obs, rewards, terminations, truncations, infos = env.step(self._action_map(trajectory.actions[:, t]))
             trajectory.rewards[:, t], trajectory.final_obs[:, t] = rewards, obs
             trajectory.terminations[:, t], trajectory.truncations[:, t] = terminations, truncations
-            _record_objective(trajectory, t + 1, infos)
+            _record_objective(trajectory, t + 1, env, infos)
             ended = trajectory.terminations[:, t] | trajectory.truncations[:, t]
             episode += ended
-            if task.kind == Kind.EVALUATE and episode.all():
+            if task.kind != Kind.COLLECT and episode.all():
                 break  # the first episode of each slot is all that counts
             if ended.any() and t + 1 < time_steps:
                 seeds: Any = self._seeds(task, episode)  # a list, which vector environments take and their type omits
@@ -123,8 +125,8 @@ class Collector:
     def _starts(self, task: Task) -> dict | None:
         """Returns the options of the first reset; None for the environment's own starts."""
         rows = slice(task.start, task.stop)
-        if task.kind == Kind.EVALUATE:
-            starts = self.job.eval_starts
+        if task.kind != Kind.COLLECT:
+            starts = self.job.starts(task.kind)
             return None if starts is None else {"starts": starts[rows], "evaluate_starts": False}
         if self._sampler is None:
             return None
@@ -167,6 +169,7 @@ def job_sampler(job: Job) -> Sampler | None:
     return sampler
 
 
-def _record_objective(trajectory: Trajectory, column: int, infos: dict) -> None:
+def _record_objective(trajectory: Trajectory, column: int, env: Any, infos: dict) -> None:
     if trajectory.objectives.shape[1]:
         trajectory.objectives[:, column] = infos["objective"]
+        trajectory.seconds[:, column] = env.seconds

@@ -54,6 +54,7 @@ class Layout:
             ("logprobs", np.float64, (t,)),
             ("rewards", np.float64, (t,)),
             ("objectives", np.float64, ((t + 1) * self.objectives,)),
+            ("seconds", np.float64, ((t + 1) * self.objectives,)),
             ("final_obs", np.float64, (t, self.obs_dim)),
             ("terminations", np.bool_, (t,)),
             ("truncations", np.bool_, (t,)),
@@ -80,6 +81,7 @@ class Trajectory:
         logprobs: log-probabilities of the actions, ``[n, T]``.
         rewards: rewards, ``[n, T]``.
         objectives: f of the start and of each state after it, ``[n, T + 1]``; ``[n, 0]`` where there is no f.
+        seconds: how long each of them took to evaluate, of the shape of ``objectives``; no result depends on it.
         final_obs: observation after each time step, before any reset, ``[n, T, obs_dim]``.
         terminations, truncations: ends of episodes, ``[n, T]`` of bool; a slot's last time step is truncated unless it
             is terminated.
@@ -95,6 +97,7 @@ class Trajectory:
     logprobs: np.ndarray
     rewards: np.ndarray
     objectives: np.ndarray
+    seconds: np.ndarray
     final_obs: np.ndarray
     terminations: np.ndarray
     truncations: np.ndarray
@@ -149,6 +152,11 @@ class Merger:
     def complete(self) -> bool:
         """Whether every slot has been added."""
         return self._missing == 0
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Slots that have not been added."""
+        return np.flatnonzero(~self._present)
 
     def add(self, trajectory: Trajectory) -> None:
         """Adds the slots of a trajectory, in any order.

@@ -27,8 +27,9 @@ class TuningVectorEnv(VectorEnv):
     * ``evaluate_starts``: whether f of the start states is evaluated; without, each row saves one evaluation, and its
       first reward is NaN (default: True).
 
-    ``infos["objective"]`` holds f of the current state, ``[num_envs]``; ``evaluations`` counts the rows of f
-    evaluated since the last full reset, ``[num_envs]``. f of a state is evaluated once.
+    ``infos["objective"]`` holds f of the current state, ``[num_envs]``, and ``seconds`` how long its evaluation took,
+    where rows that were evaluated together share the time; ``evaluations`` counts the rows of f evaluated since the last
+    full reset, ``[num_envs]``. f of a state is evaluated once.
 
     Args:
         objective: the objective f, or the name of a built-in one, whose ``dims`` and ``knobs`` are then ``kwargs``.
@@ -57,18 +58,21 @@ class TuningVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.start_space = self.single_observation_space
         self.evaluations = np.zeros(num_envs, np.int64)
+        self.seconds = np.zeros(num_envs)
         self._state = np.zeros((num_envs, self.objective.dims))
         self._value = np.full(num_envs, np.nan)
         self._elapsed = np.full(num_envs, time_steps)  # so that a step before the first reset is refused
 
     def _evaluate(self, rows: np.ndarray) -> np.ndarray:
-        """Returns f of the states of ``rows``, counts the evaluations and waits for their latency."""
+        """Returns f of the states of ``rows``, counts and times the evaluations and waits for their latency."""
         state = self._state[rows]
+        started = time.perf_counter()
         if self.evaluation_cost_ms:
             time.sleep(self.evaluation_cost_ms * len(state) / 1000)
         self.evaluations[rows] += 1
         knobs = self.objective.knobs
         value = self.objective(np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:]))
+        self.seconds[rows] = (time.perf_counter() - started) / max(len(state), 1)
         return np.asarray(value, np.float64).reshape(len(state))
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -86,6 +90,7 @@ class TuningVectorEnv(VectorEnv):
             self.evaluations[:] = 0
         self._state[rows] = starts[rows]
         self._elapsed[rows] = 0
+        self.seconds[rows] = 0.0
         self._value[rows] = self._evaluate(rows) if options.get("evaluate_starts", True) else np.nan
         return self._state.copy(), {"objective": self._value.copy()}
 

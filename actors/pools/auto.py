@@ -5,7 +5,7 @@ import os
 import time
 
 from actors.job import Job, Kind
-from actors.pools.base import Pool, RoundResult
+from actors.pools.base import Pool, Record, RoundResult
 from actors.pools.processes import ProcessPool
 from actors.pools.threads import ThreadPool
 from actors.snapshot import Snapshot
@@ -73,28 +73,30 @@ class AutoPool(Pool):
         self._timeout = timeout
         self._pool: Pool = ThreadPool(job, 0)
         self._measured: list[tuple[float, float]] = []
-        self._submitted: tuple[Kind, Snapshot] | None = None
+        self._snapshot: Snapshot | None = None
+        self._measuring = False
 
     @property
     def restarts(self) -> int:  # type: ignore[override]
         """Drivers that died or hung and were replaced."""
         return self._pool.restarts
 
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._submitted = kind, snapshot
-        self._pool.submit(step, snapshot, kind)
+    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+        # A round of which slots are recorded already says nothing about what one costs.
+        self._measuring = not self.choice and kind == Kind.COLLECT and not (record and record.trajectories)
+        self._snapshot = snapshot
+        self._pool.submit(step, snapshot, kind, record)
 
     def result(self) -> RoundResult:
-        assert self._submitted is not None, "submit comes before result"
-        kind, snapshot = self._submitted
-        if self.choice or kind != Kind.COLLECT:
+        if not self._measuring:
             return self._pool.result()
+        assert self._snapshot is not None, "submit comes before result"
         wall, cpu = time.perf_counter(), time.process_time()
         done = self._pool.result()
         self._measured.append((time.perf_counter() - wall, time.process_time() - cpu))
         if len(self._measured) >= QUICK_ROUNDS or self._measured[0][0] > SLOW_SECONDS:
             started = time.monotonic()
-            self._choose(snapshot)
+            self._choose(self._snapshot)
             done = dataclasses.replace(done, collect=done.collect + time.monotonic() - started)
         return done
 

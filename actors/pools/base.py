@@ -1,14 +1,17 @@
 """Who runs the slots: one interface for every backend. What a pool returns does not depend on the backend.
 
-pool.submit(step, snapshot, kind)      deal the slots out
-pool.result()                          wait for the trajectories of all of them
+pool.submit(step, snapshot, kind, record)      deal out the slots that are not recorded
+pool.result()                                  wait for the trajectories of all of them, and record what arrives
 """
 
 import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
+
+import numpy as np
 
 from actors.job import Job, Kind, Task
 from actors.snapshot import Snapshot
@@ -34,6 +37,24 @@ class RoundResult:
     shares: list[int]
     broadcast: float
     collect: float
+
+
+class Record(Protocol):
+    """What is known of a round before it is run, and who keeps what arrives. One thread calls it at a time."""
+
+    @property
+    def trajectories(self) -> Sequence[Trajectory]:
+        """Trajectories of slots that were run before, and are not run again."""
+
+    @property
+    def slot_by_slot(self) -> bool:
+        """Whether each task has one slot, so that its trajectory is kept as soon as it is there."""
+
+    def arrived(self, trajectory: Trajectory) -> None:
+        """Takes in a trajectory as it arrives, before anything else does."""
+
+    def lost(self, task: Task) -> None:
+        """Notes that a driver was lost while it ran a task, which will be run again."""
 
 
 class Pool(ABC):
@@ -62,8 +83,8 @@ class Pool(ABC):
         return self._layouts[kind]
 
     @abstractmethod
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        """Deals out the slots of training step ``step`` under the policy of ``snapshot``."""
+    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+        """Deals out the slots of training step ``step`` under the policy of ``snapshot``, but for those recorded."""
 
     @abstractmethod
     def result(self) -> RoundResult:
@@ -77,12 +98,18 @@ class Pool(ABC):
     def close(self) -> None:
         """Ends the drivers."""
 
-    def _merger(self, kind: Kind, version: int) -> Merger:
-        """Returns the merger of a round of this kind, in which policy version ``version`` acts."""
+    def _merger(self, kind: Kind, version: int, record: Record | None) -> Merger:
+        """Returns the merger of a round of this kind, which holds the slots that are recorded.
+
+        Policy version ``version`` acts in it.
+        """
         if kind not in self._mergers:
             self._mergers[kind] = Merger(self._layouts[kind], self.job.slots(kind))
-        self._mergers[kind].begin(version)
-        return self._mergers[kind]
+        merger = self._mergers[kind]
+        merger.begin(version)
+        for trajectory in record.trajectories if record else ():
+            merger.add(trajectory)
+        return merger
 
     def __enter__(self) -> Self:
         return self
@@ -90,8 +117,18 @@ class Pool(ABC):
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def shares(self, step: int, kind: Kind, parts: int) -> list[Task]:
-        """Splits a round's slots into so many contiguous shares of equal size, give or take one, none empty."""
-        slots = self.job.slots(kind)
-        ends = [slots * i // parts for i in range(parts + 1)]
-        return [Task(kind, step, a, b) for a, b in itertools.pairwise(ends) if a < b]
+
+def shares(kind: Kind, step: int, slots: np.ndarray, parts: int) -> list[Task]:
+    """Splits slots, in ascending order, into so many shares of equal size, give or take one, none empty.
+
+    A share that is not contiguous, since slots are missing in between, makes a task of each of its runs.
+    """
+    ends = [len(slots) * i // parts for i in range(parts + 1)]
+    runs = [run for a, b in itertools.pairwise(ends) for run in contiguous(slots[a:b])]
+    return [Task(kind, step, run.start, run.stop) for run in runs]
+
+
+def contiguous(slots: np.ndarray) -> list[range]:
+    """Returns the contiguous runs of slots in ascending order."""
+    runs = np.split(slots, np.flatnonzero(np.diff(slots) > 1) + 1)
+    return [range(int(run[0]), int(run[-1]) + 1) for run in runs if len(run)]

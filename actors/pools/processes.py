@@ -19,7 +19,7 @@ import time
 
 from actors.job import Job, Kind
 from actors.pools import protocol
-from actors.pools.base import DriverError, Pool, RoundResult
+from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
 from actors.pools.driver import Driver, DriverSelector, driver_context
 from actors.pools.round import Round, tasks_worth_dealing
 from actors.pools.shared_snapshot import SharedSnapshot
@@ -65,20 +65,22 @@ class ProcessPool(Pool):
             self.close()
             raise
 
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
+    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
         started = time.monotonic()
         block = self._shared.write(snapshot.to_bytes())
-        tasks = self.shares(step, kind, self._parts_of(kind))
-        merger = self._merger(kind, snapshot.version)
-        self._round = Round(kind, snapshot.version, block, merger, tasks, started)
+        merger = self._merger(kind, snapshot.version, record)
+        missing = merger.missing
+        parts = len(missing) if record and record.slot_by_slot else self._parts_of(kind, len(missing))
+        tasks = shares(kind, step, missing, parts)
+        self._round = Round(kind, snapshot.version, block, merger, tasks, started, record)
         self._deal(self._round)
         self._round.began(driver.task for driver in self._drivers if driver.task)
 
-    def _parts_of(self, kind: Kind) -> int:
+    def _parts_of(self, kind: Kind, slots: int) -> int:
         """Returns into how many tasks to deal the slots, by what the last round's have cost. Changes no result."""
         if kind not in self._slot_costs:
             return self.drivers
-        return tasks_worth_dealing(self.job.slots(kind), self.drivers, *self._slot_costs[kind])
+        return tasks_worth_dealing(slots, self.drivers, *self._slot_costs[kind])
 
     def result(self) -> RoundResult:
         current = self._round
@@ -86,7 +88,8 @@ class ProcessPool(Pool):
         while not current.complete:
             self._handle_events()
             self._deal(current)
-        self._slot_costs[current.kind] = current.slot_cost()
+        if (cost := current.slot_cost()) is not None:
+            self._slot_costs[current.kind] = cost
         return current.result()
 
     def broadcast(self, snapshot: Snapshot) -> float:

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 
 from actors.job import Kind, Task
-from actors.pools.base import RoundResult
+from actors.pools.base import Record, RoundResult
 from actors.trajectory import Merger, Trajectory
 
 WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
@@ -44,15 +44,25 @@ class Round:
         merger: takes in the trajectories.
         tasks: the slots, dealt into tasks.
         started: when the snapshot began to be written, by ``time.monotonic``.
+        record: who keeps what arrives, if anyone does.
 
     Attributes:
         tasks: those that no driver has yet.
     """
 
-    def __init__(self, kind: Kind, version: int, block: bytes, merger: Merger, tasks: Iterable[Task], started: float):
+    def __init__(
+        self,
+        kind: Kind,
+        version: int,
+        block: bytes,
+        merger: Merger,
+        tasks: Iterable[Task],
+        started: float,
+        record: Record | None = None,
+    ):
         self.kind, self.version, self.block = kind, version, block
         self.tasks = deque(tasks)
-        self._merger = merger
+        self._merger, self._record = merger, record
         self._started = self._held = started
         self._broadcasting: set[Task] = set()
         self._failures: Counter[int] = Counter()
@@ -73,6 +83,8 @@ class Round:
 
     def add(self, task: Task, trajectory: Trajectory, held_at: float, seconds: float) -> None:
         """Takes in the trajectory of a task, which took so many seconds after its snapshot was held."""
+        if self._record:
+            self._record.arrived(trajectory)
         slots = task.stop - task.start
         self._shares.append(slots)
         self._slot_seconds.append(seconds / slots)
@@ -86,6 +98,8 @@ class Round:
         Returns:
             How often one of the round's slots has lost its driver, at the most.
         """
+        if self._record:
+            self._record.lost(task)
         self._failures.update(range(task.start, task.stop))
         middle = (task.start + task.stop) // 2
         halves = (dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle))
@@ -101,7 +115,9 @@ class Round:
         broadcast, collect = self._held - self._started, time.monotonic() - self._held
         return RoundResult(self._merger.result(), self._shares, broadcast, collect)
 
-    def slot_cost(self) -> tuple[float, float]:
-        """Returns the mean seconds of a slot, and their standard deviation over the mean."""
+    def slot_cost(self) -> tuple[float, float] | None:
+        """Returns the mean seconds of a slot, and their standard deviation over the mean; None if none was run."""
+        if not self._slot_seconds:
+            return None
         mean = statistics.mean(self._slot_seconds)
         return mean, statistics.pstdev(self._slot_seconds) / mean

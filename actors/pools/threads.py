@@ -1,24 +1,49 @@
 """Drivers as threads of this process, or none at all."""
 
+import threading
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from threadpoolctl import threadpool_limits
 
 from actors.job import Job, Kind, Task
-from actors.pools.base import DriverError, Pool, RoundResult
+from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
+from actors.trajectory import Merger
+from env.errors import UsageError
 
 
 @dataclass(frozen=True)
 class _Round:
-    """What was submitted: the tasks, one for each collector that has work."""
+    """What was submitted."""
 
-    kind: Kind
     snapshot: Snapshot
-    tasks: list[Task]
+    tasks: deque[Task]
+    merger: Merger
+    record: Record | None
+    shares: list[int] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, collector: Collector) -> None:
+        """Runs tasks until none is left."""
+        while True:
+            try:
+                task = self.tasks.popleft()
+            except IndexError:
+                return
+            try:
+                trajectory = collector.run(task)
+                with self.lock:
+                    if self.record:
+                        self.record.arrived(trajectory)
+                    self.merger.add(trajectory)
+                    self.shares.append(len(trajectory))
+            except BaseException:
+                self.tasks.clear()  # nothing more is to be paid for in a round that has failed
+                raise
 
 
 class ThreadPool(Pool):
@@ -35,26 +60,27 @@ class ThreadPool(Pool):
         self._blas = threadpool_limits(1, "blas")
         self._round: _Round | None = None
 
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind) -> None:
-        self._round = _Round(kind, snapshot, self.shares(step, kind, len(self._collectors)))
+    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+        merger = self._merger(kind, snapshot.version, record)
+        parts = len(merger.missing) if record and record.slot_by_slot else len(self._collectors)
+        self._round = _Round(snapshot, deque(shares(kind, step, merger.missing, parts)), merger, record)
 
     def result(self) -> RoundResult:
         assert self._round is not None, "submit comes before result"
-        kind, snapshot, tasks = self._round.kind, self._round.snapshot, self._round.tasks
+        current = self._round
         run = self._threads.map if self._threads else map
-        workers = self._collectors[: len(tasks)]
+        workers = self._collectors[: len(current.tasks)]
         started = time.monotonic()
         for collector in workers:
-            collector.update(snapshot)
+            collector.update(current.snapshot)
         held = time.monotonic()
         try:
-            merger = self._merger(kind, snapshot.version)
-            for part in run(Collector.run, workers, tasks):
-                merger.add(part)
+            list(run(current.run, workers))
+        except UsageError:
+            raise  # what could not be recorded, which is no fault of a driver's
         except Exception as error:
             raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
-        shares = [task.stop - task.start for task in tasks]
-        return RoundResult(merger.result(), shares, held - started, time.monotonic() - held)
+        return RoundResult(current.merger.result(), current.shares, held - started, time.monotonic() - held)
 
     def close(self) -> None:
         if self._threads:

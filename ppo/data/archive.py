@@ -1,0 +1,231 @@
+"""The archive: one append-only file with a row for every evaluation of f, written before anything learns from it.
+
+    header    magic, version, length, JSON (the problem's signature, the fields of a row), CRC-32
+    records   ROWS, BEGIN and LOST, see ppo.data.records
+
+What an interrupted write left at its end is cut off, and never believed. Damage before the end is refused.
+"""
+
+import json
+import os
+import pathlib
+import struct
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from env.errors import UsageError
+from ppo.data.records import Record, Scan, pack_record, scan_records
+
+NAME = "archive.bin"
+MAGIC = b"tuninglawarchive"
+VERSION = 1
+SYNC_SECONDS = 1.0  # between calls of fsync, at the least
+_PREFIX = struct.Struct("<16sII")
+_CHECKSUM = struct.Struct("<I")
+_BEGIN = struct.Struct("<qBxxxIII")
+_LOST = struct.Struct("<I")
+
+Signature = Mapping[str, Any]
+"""What says whether two archives are of the same problem; JSON values by name."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What an archive holds.
+
+    Attributes:
+        signature: signature of its problem.
+        rows: all rows, in the order in which they were written.
+        lost: evaluations that were in flight when the learner or a driver was lost, at the most.
+        end: offset of the first byte that belongs to no sound record.
+        cut: number of bytes from there on, which an interrupted write left.
+    """
+
+    signature: Signature
+    rows: np.ndarray
+    lost: int
+    end: int
+    cut: int
+
+
+class Archive:
+    """An archive that is written to.
+
+    Args:
+        path: the file, which ``create`` or ``reopen`` has made ready.
+
+    Raises:
+        UsageError: it cannot be written to.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self._synced_at, self._unsynced, self._broken = time.monotonic(), False, False
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+        except OSError as error:
+            raise _unwritable(path, error) from None
+
+    def add_rows(self, rows: np.ndarray) -> None:
+        """Appends rows as one record."""
+        self._append(pack_record(Record.ROWS, rows.tobytes()))
+
+    def begin(self, kind: int, step: int, slots: int, in_flight: int, per_slot: int) -> None:
+        """Notes that a round is dealt out.
+
+        Args:
+            kind, step: key of the round.
+            slots: number of slots to run.
+            in_flight: number of them that can be under way, or not yet written, at any time.
+            per_slot: evaluations of a slot.
+        """
+        self._append(pack_record(Record.BEGIN, _BEGIN.pack(step, kind, slots, in_flight, per_slot)))
+
+    def add_lost(self, evaluations: int) -> None:
+        """Notes evaluations that were in flight when a driver was lost."""
+        self._append(pack_record(Record.LOST, _LOST.pack(evaluations)))
+
+    def sync_if_due(self) -> None:
+        """Makes what was written durable, if a second has passed since it last was."""
+        if time.monotonic() - self._synced_at >= SYNC_SECONDS:
+            self.sync()
+
+    def sync(self) -> None:
+        """Makes what was written durable."""
+        if self._unsynced and not self._broken:
+            os.fsync(self._file)
+            self._unsynced = False
+        self._synced_at = time.monotonic()
+
+    def close(self) -> None:
+        """Makes what was written durable, and closes the file."""
+        self.sync()
+        os.close(self._file)
+
+    def _append(self, record: bytes) -> None:
+        """Writes a record; once that has failed nothing more is written, so that no record follows a torn one.
+
+        Raises:
+            UsageError: the file cannot be written to, such as on a full disk.
+        """
+        if self._broken:
+            return
+        left = memoryview(record)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError as error:
+            self._broken = True
+            raise _unwritable(self.path, error) from None
+        self._unsynced = True
+
+
+def header(signature: Signature, row: np.dtype) -> bytes:
+    """Returns the header of an archive of a problem, with rows of type ``row``."""
+    content = json.dumps({"problem": dict(signature), "fields": _fields(row)}, sort_keys=True).encode()
+    start = _PREFIX.pack(MAGIC, VERSION, len(content)) + content
+    return start + _CHECKSUM.pack(zlib.crc32(start))
+
+
+def new_archive(signature: Signature, rows: np.ndarray) -> bytes:
+    """Returns the bytes of an archive that holds ``rows``."""
+    return header(signature, rows.dtype) + (pack_record(Record.ROWS, rows.tobytes()) if len(rows) else b"")
+
+
+def read_archive(path: pathlib.Path, name: str) -> Contents:
+    """Reads an archive; ``name`` is what a message calls it, such as ``--resume runs/a``.
+
+    Raises:
+        UsageError: it cannot be read, is no archive, of another version, or damaged before its end.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: {path.name} cannot be read ({error.strerror})") from None
+    start, content = _parse_header(data, f"{name}: {path.name}")
+    row = _row_type(content["fields"], f"{name}: {path.name}")
+    scan = scan_records(data, start)
+    rows = _all_rows(scan, row)
+    if scan.damaged:
+        raise UsageError(
+            f"{name}: {path.name} is damaged at byte {scan.end} of {len(data)}, after {len(rows)} sound rows, and sound "
+            f"records follow; restore it from a copy"
+        )
+    return Contents(content["problem"], rows, _lost(scan, row), scan.end, len(data) - scan.end)
+
+
+def reopen(path: pathlib.Path, contents: Contents) -> Archive:
+    """Opens an archive that was read, to append to it; what an interrupted write left is cut off.
+
+    Raises:
+        UsageError: it cannot be written to.
+    """
+    try:
+        if contents.cut:
+            os.truncate(path, contents.end)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+    return Archive(path)
+
+
+def _unwritable(path: pathlib.Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"{path}: cannot be written to ({error.strerror}); what it holds is kept, so make room or give permission, and "
+        f"go on with --resume {path.parent}"
+    )
+
+
+def _fields(row: np.dtype) -> list[list[Any]]:
+    """Returns name, type and shape of each field of a row."""
+    assert row.fields is not None, "rows have fields"
+    parts = [(name, row.fields[name][0]) for name in row.names or ()]
+    return [[name, part.base.str, list(part.shape)] for name, part in parts]
+
+
+def _row_type(fields: list[list[Any]], name: str) -> np.dtype:
+    """Returns the type of rows with these fields; only plain numbers are accepted."""
+    try:
+        row = np.dtype([(field, kind, tuple(shape)) for field, kind, shape in fields])
+        if all(np.dtype(kind).kind in "buif" for _, kind, _ in fields):
+            return row
+    except (TypeError, ValueError):
+        pass
+    raise UsageError(f"{name} is no archive that this version can read: its fields are {fields}")
+
+
+def _parse_header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
+    """Returns where the header ends, and its content."""
+    if len(data) < _PREFIX.size or data[: len(MAGIC)] != MAGIC:
+        raise UsageError(f"{name} is no archive, or its header was cut short")
+    _, version, length = _PREFIX.unpack_from(data)
+    if version != VERSION:
+        raise UsageError(f"{name} was written by another version of this program: format {version}, this one has 1")
+    end = _PREFIX.size + length
+    if len(data) < end + _CHECKSUM.size or zlib.crc32(data[:end]) != _CHECKSUM.unpack_from(data, end)[0]:
+        raise UsageError(f"{name} is damaged: its header does not have its checksum")
+    return end + _CHECKSUM.size, json.loads(data[_PREFIX.size : end])
+
+
+def _all_rows(scan: Scan, row: np.dtype) -> np.ndarray:
+    """Returns the rows of all records."""
+    parts = [np.frombuffer(content, row) for kind, content in scan.records if kind == Record.ROWS]
+    return np.concatenate([np.empty(0, row), *parts])
+
+
+def _lost(scan: Scan, row: np.dtype) -> int:
+    """Counts the evaluations that were lost: of each round that was not completed, what was in flight at its end."""
+    lost, missing, in_flight, per_slot = 0, 0, 0, 1
+    for kind, content in scan.records:
+        if kind == Record.BEGIN:
+            lost += min(missing, in_flight) * per_slot
+            _, _, missing, in_flight, per_slot = _BEGIN.unpack(content)
+        elif kind == Record.LOST:
+            lost += _LOST.unpack(content)[0]
+        else:
+            missing -= min(missing, len(content) // row.itemsize // max(per_slot, 1))
+    return lost + min(missing, in_flight) * per_slot

@@ -1,0 +1,66 @@
+"""The rows of an archive: one for each evaluation of a tuning problem, or each time step of any other environment."""
+
+from typing import Any
+
+import numpy as np
+
+from actors.job import Job, Kind
+from actors.trajectory import Trajectory
+
+REUSED = 0
+"""Kind of a row that was copied from elsewhere; the others are those of ``actors.job.Kind``."""
+KIND_NAMES = {REUSED: "reused"} | {kind.value: kind.name.lower() for kind in Kind}
+KEY = ("kind", "step", "slot", "time_step")
+
+
+def row_type(job: Job) -> np.dtype:
+    """Returns the type of a row.
+
+    For a tuning problem it holds knobs ``x``, conditions ``c``, the value ``f``, the ``seconds`` that it took, and
+    whether it ``failed`` (was not finite); for any other environment the raw observation ``obs``, the ``action`` as
+    sampled, the ``reward``, and whether the episode was ``terminated`` or ``truncated``.
+    """
+    described = job.description
+    head: list[Any] = [("kind", "u1"), ("step", "<i8"), ("slot", "<i4"), ("time_step", "<i4")]
+    if job.problem.family == "tuning":
+        knobs = described.action_dim
+        state = [("x", "<f8", (knobs,)), ("c", "<f8", (described.obs_dim - knobs,)), ("f", "<f8"), ("seconds", "<f4")]
+        return np.dtype([*head, *state, ("driver", "<i4"), ("failed", "?")])
+    state = [("obs", "<f8", (described.obs_dim,)), ("action", "<f8", (described.action_dim,)), ("reward", "<f8")]
+    return np.dtype([*head, *state, ("driver", "<i4"), ("terminated", "?"), ("truncated", "?")])
+
+
+def rows_of(trajectory: Trajectory, kind: Kind, step: int, kind_of_row: np.dtype, starts_evaluated: bool) -> np.ndarray:
+    """Returns the rows of a trajectory, ``[n * per_slot]``, in the order of slots and time steps.
+
+    Args:
+        trajectory: the trajectory.
+        kind: what its slots were run for.
+        step: training step.
+        kind_of_row: what ``row_type`` returned.
+        starts_evaluated: whether f of the starts was evaluated; it is time step 0 then.
+    """
+    tuning = "f" in (kind_of_row.names or ())
+    first = int(not (tuning and starts_evaluated and kind == Kind.COLLECT)) if tuning else 0
+    columns = trajectory.rewards.shape[1] + int(tuning) - first
+    rows = np.empty((len(trajectory), columns), kind_of_row)
+    rows["kind"], rows["step"] = kind, step
+    rows["slot"], rows["driver"] = trajectory.slots[:, None], trajectory.drivers[:, None]
+    rows["time_step"] = np.arange(first, first + columns)
+    if tuning:
+        _set_evaluations(rows, trajectory, first)
+    else:
+        rows["obs"], rows["action"], rows["reward"] = trajectory.obs, trajectory.actions, trajectory.rewards
+        rows["terminated"], rows["truncated"] = trajectory.terminations, trajectory.truncations
+    return rows.reshape(-1)
+
+
+def _set_evaluations(rows: np.ndarray, trajectory: Trajectory, first: int) -> None:
+    """Fills in states and values; ``first`` is 0 where the starts were evaluated, else 1."""
+    knobs = trajectory.actions.shape[2]
+    states = trajectory.final_obs
+    if first == 0:
+        states = np.concatenate([trajectory.obs[:, :1], states], axis=1)
+    rows["x"], rows["c"] = states[..., :knobs], states[..., knobs:]
+    rows["f"], rows["seconds"] = trajectory.objectives[:, first:], trajectory.seconds[:, first:]
+    rows["failed"] = ~np.isfinite(rows["f"])
