@@ -1,7 +1,7 @@
 """A deployed tuning law, which maps conditions to knobs and needs NumPy alone."""
 
 import os
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -70,6 +70,6 @@ def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         raise ValueError(f"{os.fspath(path)} is damaged, or no law: {error}") from error
 
 
-def save_law(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
+def save_law(file: str | os.PathLike[str] | BinaryIO, snapshot: Snapshot) -> None:
     """Writes a snapshot as ``law.npz``."""
-    np.savez(path, snapshot=np.frombuffer(snapshot.to_bytes(), np.uint8))
+    np.savez(file, snapshot=np.frombuffer(snapshot.to_bytes(), np.uint8))

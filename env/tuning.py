@@ -28,8 +28,8 @@ class TuningVectorEnv(VectorEnv):
       first reward is NaN (default: True).
 
     ``infos["objective"]`` holds f of the current state, ``[num_envs]``, and ``seconds`` how long its evaluation took,
-    where rows that were evaluated together share the time; ``evaluations`` counts the rows of f evaluated since the last
-    full reset, ``[num_envs]``. f of a state is evaluated once.
+    where rows that were evaluated together share the time; ``evaluations`` counts the rows of f evaluated since the
+    last full reset, ``[num_envs]``. f of a state is evaluated once.
 
     Args:
         objective: the objective f, or the name of a built-in one, whose ``dims`` and ``knobs`` are then ``kwargs``.

@@ -53,7 +53,7 @@ class Record(Protocol):
     def arrived(self, trajectory: Trajectory) -> None:
         """Takes in a trajectory as it arrives, before anything else does."""
 
-    def lost(self, task: Task) -> None:
+    def lost_task(self, task: Task) -> None:
         """Notes that a driver was lost while it ran a task, which will be run again."""
 
 
@@ -123,6 +123,7 @@ def shares(kind: Kind, step: int, slots: np.ndarray, parts: int) -> list[Task]:
 
     A share that is not contiguous, since slots are missing in between, makes a task of each of its runs.
     """
+    parts = max(parts, 1)  # there is nothing to split where no slot is left
     ends = [len(slots) * i // parts for i in range(parts + 1)]
     runs = [run for a, b in itertools.pairwise(ends) for run in contiguous(slots[a:b])]
     return [Task(kind, step, run.start, run.stop) for run in runs]

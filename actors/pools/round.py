@@ -99,7 +99,7 @@ class Round:
             How often one of the round's slots has lost its driver, at the most.
         """
         if self._record:
-            self._record.lost(task)
+            self._record.lost_task(task)
         self._failures.update(range(task.start, task.stop))
         middle = (task.start + task.stop) // 2
         halves = (dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle))

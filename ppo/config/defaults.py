@@ -55,7 +55,7 @@ SLOT_ONLY = ("rank_fade", "density_bandwidth")
 """Fields that only leave-one-out advantages use."""
 GAE_ONLY = ("gamma", "reward", "transform")
 """Fields that only GAE uses; one of them given asks for it."""
-TUNING_ONLY = ("reward", "transform", "evaluation_cost_ms")
+TUNING_ONLY = ("reward", "transform", "evaluation_cost_ms", "evaluations", "check", "reuse")
 """Fields that only a tuning problem uses."""
 
 

@@ -44,8 +44,17 @@ class Config:
     """Candidates for each start of uncertainty sampling."""
     seed: int = 0
     """Random seed."""
-    eval_every: int = 10
-    """Training steps between evaluations; 0 never evaluates."""
+    evaluations: int | None = None
+    """Evaluations of f that training may spend; sets the training steps, the slots and the schedules (tuning)."""
+    check: int = 0
+    """Evaluations of f to spend after training, to measure the law beside the best constant knobs (tuning)."""
+    reuse: tuple[str, ...] = ()
+    """Run directories, or CSV files with columns x_0 .., c_0 .. and f, whose evaluations the run starts from
+    (tuning)."""
+    record: bool = False
+    """Archive the time steps of an environment that is no tuning problem; the evaluations of one always are."""
+    eval_every: int | None = None
+    """Training steps between evaluations of the law or policy; 0 never evaluates (10; with --evaluations: 0)."""
     eval_episodes: int = 20
     """Episodes of an evaluation (control)."""
     evaluation_cost_ms: float = 0.0

@@ -19,7 +19,7 @@ AT_LEAST_1 = (
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
     *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "update_damping", "warmup", "rank_fade"),
-    *("learning_rate_power", "checkpoint_seconds"),
+    *("learning_rate_power", "checkpoint_seconds", "check"),
 )
 ABOVE_0 = ("learning_rate", "clip_coef", "init_std", "target_kl", "std_floor_power", "density_bandwidth")
 AT_MOST_1 = ("gamma", "gae_lambda", "warmup")
@@ -35,7 +35,7 @@ def resolve(config: Config) -> ResolvedConfig:
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()
     filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
-    filled |= {"time_steps": length}
+    filled |= {"time_steps": length, "eval_every": 0 if config.evaluations else 10}
     if config.algo == "reinforce":
         filled |= defaults.REINFORCE
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}

@@ -19,6 +19,7 @@ class ResolvedConfig(Config):
     episodes: int = field()
     time_steps: int = field()
     sampler: str = field()
+    eval_every: int = field()
     hidden_sizes: tuple[int, ...] = field()
     first_layer: Literal["law", "orthogonal"] = field()
     init_std: float = field()

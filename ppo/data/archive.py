@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from env.errors import UsageError
+from ppo.data.files import unwritable
 from ppo.data.records import Record, Scan, pack_record, scan_records
 
 NAME = "archive.bin"
@@ -69,7 +70,7 @@ class Archive:
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
         except OSError as error:
-            raise _unwritable(path, error) from None
+            raise unwritable(path, error) from None
 
     def add_rows(self, rows: np.ndarray) -> None:
         """Appends rows as one record."""
@@ -96,9 +97,17 @@ class Archive:
             self.sync()
 
     def sync(self) -> None:
-        """Makes what was written durable."""
+        """Makes what was written durable.
+
+        Raises:
+            UsageError: the file cannot be written to.
+        """
         if self._unsynced and not self._broken:
-            os.fsync(self._file)
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                self._broken = True
+                raise unwritable(self.path, error) from None
             self._unsynced = False
         self._synced_at = time.monotonic()
 
@@ -121,7 +130,7 @@ class Archive:
                 left = left[os.write(self._file, left) :]
         except OSError as error:
             self._broken = True
-            raise _unwritable(self.path, error) from None
+            raise unwritable(self.path, error) from None
         self._unsynced = True
 
 
@@ -153,8 +162,8 @@ def read_archive(path: pathlib.Path, name: str) -> Contents:
     rows = _all_rows(scan, row)
     if scan.damaged:
         raise UsageError(
-            f"{name}: {path.name} is damaged at byte {scan.end} of {len(data)}, after {len(rows)} sound rows, and sound "
-            f"records follow; restore it from a copy"
+            f"{name}: {path.name} is damaged at byte {scan.end} of {len(data)}: {len(rows)} rows before are sound, and "
+            f"others follow; restore it from a copy"
         )
     return Contents(content["problem"], rows, _lost(scan, row), scan.end, len(data) - scan.end)
 
@@ -169,15 +178,8 @@ def reopen(path: pathlib.Path, contents: Contents) -> Archive:
         if contents.cut:
             os.truncate(path, contents.end)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
     return Archive(path)
-
-
-def _unwritable(path: pathlib.Path, error: OSError) -> UsageError:
-    return UsageError(
-        f"{path}: cannot be written to ({error.strerror}); what it holds is kept, so make room or give permission, and "
-        f"go on with --resume {path.parent}"
-    )
 
 
 def _fields(row: np.dtype) -> list[list[Any]]:

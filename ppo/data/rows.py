@@ -1,5 +1,6 @@
 """The rows of an archive: one for each evaluation of a tuning problem, or each time step of any other environment."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,21 @@ REUSED = 0
 """Kind of a row that was copied from elsewhere; the others are those of ``actors.job.Kind``."""
 KIND_NAMES = {REUSED: "reused"} | {kind.value: kind.name.lower() for kind in Kind}
 KEY = ("kind", "step", "slot", "time_step")
+
+
+def in_order(rows: np.ndarray) -> np.ndarray:
+    """Returns rows in the order of their keys; of several with the same key, the one that was written first."""
+    ordered = rows[np.lexsort([rows[name] for name in reversed(KEY)])]
+    return ordered[differs_from_last(ordered, KEY)]
+
+
+def differs_from_last(rows: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Returns for each row whether any of these fields differs from that of the row before; True for the first."""
+    differs = np.zeros(len(rows), bool)
+    differs[:1] = True
+    for name in names:
+        differs[1:] |= rows[name][1:] != rows[name][:-1]
+    return differs
 
 
 def row_type(job: Job) -> np.dtype:

@@ -2,41 +2,13 @@
 
 import io
 import json
-import os
 import pathlib
-import tempfile
 from typing import Any
 
 import numpy as np
 
 from env.errors import UsageError
-
-
-def write_atomically(path: pathlib.Path, content: bytes) -> None:
-    """Writes a file so that a crash at any moment leaves the old one or the new one, never a part."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    if hasattr(os, "O_DIRECTORY"):  # make the rename itself durable, where a directory can be opened
-        directory = os.open(path.parent, os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-
-
-def _umask() -> int:
-    mask = os.umask(0)  # the only way to read it is to set it
-    os.umask(mask)
-    return mask
+from ppo.data.files import write_atomically
 
 
 def save_checkpoint(path: pathlib.Path, state: dict[str, np.ndarray], meta: dict[str, Any]) -> None:

@@ -6,17 +6,25 @@ from typing import Any
 
 from tqdm import tqdm
 
+from actors.job import Kind
 from env.errors import UsageError
+from ppo.algorithm.learner import Learner
+from ppo.config import ResolvedConfig
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.training.run_dir import Row
 from ppo.training.timing import PHASES, Timing
 
 
 class Progress:
-    """A bar with the training step, the current score, env steps per second and the split of the time."""
+    """A bar with the training step or the evaluations paid of the budget, the time left, the current score, env steps
+    per second and the split of the time."""
 
-    def __init__(self, first: int, total: int, column: str, quiet: bool):
-        self._bar = tqdm(total=total, initial=first, unit="step", disable=quiet, dynamic_ncols=True)
+    def __init__(self, config: ResolvedConfig, learner: Learner, column: str, quiet: bool):
+        self._counts_evaluations = config.evaluations is not None
+        first, total, unit = learner.step, config.training_steps, "step"
+        if config.evaluations is not None:
+            first, total, unit = learner.evaluations, config.evaluations, "evaluation"
+        self._bar = tqdm(total=total, initial=first, unit=unit, disable=quiet, dynamic_ncols=True)
         self._name = column.rpartition("/")[2]
         self._score = ""
         self._env_steps = 0
@@ -33,7 +41,12 @@ class Progress:
             self._bar.set_postfix_str(
                 f"{self._score}{rate:,.0f} env steps/s, collect/train/broadcast {timing.split()} %", refresh=False
             )
-            self._bar.update()
+            self._bar.update(0 if self._counts_evaluations else 1)
+
+    def paid(self, kind: Kind, evaluations: int) -> None:
+        """Counts evaluations of f that have arrived."""
+        if self._counts_evaluations and kind == Kind.COLLECT:
+            self._bar.update(evaluations)
 
     def message(self, text: str) -> None:
         """Shows a line above the bar."""

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import io
 import itertools
 import json
 import os
@@ -15,8 +16,9 @@ from actors.snapshot import Snapshot
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig
 from ppo.config.file import read_config
+from ppo.data.files import unwritable, write_atomically
 from ppo.evaluation.evaluator import Evaluator
-from ppo.training.checkpoint import load_checkpoint, save_checkpoint, write_atomically
+from ppo.training.checkpoint import load_checkpoint, save_checkpoint
 
 Row = dict[str, float]
 
@@ -42,7 +44,7 @@ def check_free(path: pathlib.Path) -> None:
 
 class RunDir:
     """A run's directory: ``config.json``, ``metrics.csv``, ``timing.json``, ``summary.json``, ``checkpoint.npz``,
-    ``law.npz`` and pictures."""
+    ``law.npz``, the archive and pictures."""
 
     def __init__(self, path: str | pathlib.Path):
         self.path = pathlib.Path(path)
@@ -89,11 +91,14 @@ class RunDir:
     def append(self, row: Row) -> None:
         """Adds a row to ``metrics.csv``; the first one sets the columns."""
         self.rows.append(row)
-        with self.metrics.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(row))
-            if len(self.rows) == 1:
-                writer.writeheader()
-            writer.writerow(row)
+        try:
+            with self.metrics.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(row))
+                if len(self.rows) == 1:
+                    writer.writeheader()
+                writer.writerow(row)
+        except OSError as error:
+            raise unwritable(self.metrics, error) from None
 
     def rewind(self, step: int) -> None:
         """Drops the rows after training step ``step``, which a resumed run writes again."""
@@ -122,7 +127,9 @@ class RunDir:
 
     def write_law(self, snapshot: Snapshot) -> None:
         """Writes ``law.npz``."""
-        save_law(self.path / "law.npz", snapshot)
+        buffer = io.BytesIO()
+        save_law(buffer, snapshot)
+        write_atomically(self.path / "law.npz", buffer.getvalue())
 
     def eval_summary(self, evaluator: Evaluator) -> dict[str, Any]:
         """Returns statistics of the evaluations, over the thesis's first and last 1,000 training steps."""

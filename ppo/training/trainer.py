@@ -26,18 +26,18 @@ from actors.job import Kind
 from actors.pools.factory import make_pool
 from actors.profiling import profiled
 from actors.snapshot import Snapshot
-from actors.trajectory import Trajectory
-from ppo.algorithm.learner import Learner, check_finite, policy_spec
+from env.errors import UsageError
+from ppo.algorithm.learner import Learner, policy_spec
 from ppo.config import ResolvedConfig
 from ppo.evaluation.evaluator import make_evaluator
+from ppo.training.archiving import RunArchive
 from ppo.training.job import make_job
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
 from ppo.training.resume import restore
+from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir, check_free
 from ppo.training.timing import Timing
-
-PHASE_OF = {Kind.COLLECT: "collect", Kind.EVALUATE: "evaluate"}
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ class Trainer:
         self.learner = Learner(config, policy_spec(config, self.job.description))
         self._tracker, self._resources = Tracker(track), Resources()
         self._meta = restore(self.learner, self.files, resume)
+        self._archive = RunArchive(config, self.job, self.files.path, resume, self.learner.step)
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
@@ -115,12 +116,14 @@ class Trainer:
                 self.files.rewind(self.learner.step)
             else:
                 self.files.create(config)
-            self._progress = Progress(self.learner.step, config.training_steps, self.evaluator.column, self.quiet)
+            self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
+            recorder = stack.enter_context(self._archive.recording(self._progress.paid))
             stack.enter_context(profiled(f"{self.job.profile}/profile.txt" if self.job.profile else None))
             stack.callback(self._progress.close)
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
+        self._rounds = Rounds(pool, self.job, recorder, self.timing)
         self._saved_at, self._saved_step, self._between_steps = time.monotonic(), self.learner.step, True
         return self
 
@@ -129,7 +132,8 @@ class Trainer:
             # What the state holds is sound unless a step was cut short after the learner had begun to change it.
             if self._between_steps and self.learner.step > self._saved_step:
                 self.timing.begin_step()  # what has passed since the last step was the caller's time
-                self._save()
+                with contextlib.suppress(*([UsageError] if error else [])):  # what ended the run is what to say
+                    self._save()
 
     @property
     def complete(self) -> bool:
@@ -149,7 +153,9 @@ class Trainer:
         if self.complete:
             raise StopIteration
         self.timing.begin_step()
-        trajectory = self._round(Kind.COLLECT)
+        with self.timing.measure("broadcast"):
+            snapshot = self._snapshot(Kind.COLLECT)
+        trajectory = self._rounds.run(Kind.COLLECT, self.learner.step, snapshot)
         self._between_steps = False
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
@@ -165,7 +171,9 @@ class Trainer:
 
     def _evaluate(self, scalars: dict[str, float]) -> float:
         """Evaluates the current policy on the drivers, writes a row of ``metrics.csv``, and returns the score."""
-        trajectory = self._round(Kind.EVALUATE)
+        with self.timing.measure("broadcast"):
+            snapshot = self._snapshot(Kind.EVALUATE)
+        trajectory = self._rounds.run(Kind.EVALUATE, self.learner.step, snapshot)
         with self.timing.measure("other"):
             self._eval_evaluations += int(trajectory.evaluations.sum())
             score = self.evaluator.score(trajectory)
@@ -203,22 +211,12 @@ class Trainer:
             return dataclasses.replace(whole, obs_mean=None, obs_var=None)
         return whole
 
-    def _round(self, kind: Kind) -> Trajectory:
-        """Runs one round on the pool, merged; its time goes to broadcast and to the phase of its kind."""
-        with self.timing.measure("broadcast"):
-            snapshot = self._snapshot(kind)
-        started = time.perf_counter()
-        self.pool.submit(self.learner.step, snapshot, kind)
-        done = self.pool.result()
-        check_finite(done.trajectory, kind == Kind.COLLECT and self.job.evaluate_starts)
-        self.timing.add("broadcast", done.broadcast)
-        self.timing.add(PHASE_OF[kind], time.perf_counter() - started - done.broadcast)
-        return done.trajectory
-
     def _save(self) -> None:
-        """Writes a checkpoint."""
+        """Writes a checkpoint and the law; what they rest on is durable before."""
+        self._rounds.sync()
         meta = {"timing": self.timing.spent(), "eval_evaluations": self._eval_evaluations}
         self.files.save(self.learner.state(), meta | {"driver_restarts": self._driver_restarts})
+        self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_step = time.monotonic(), self.learner.step
 
     @property
@@ -237,6 +235,7 @@ class Trainer:
             "env_steps": self.learner.env_steps,
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self._eval_evaluations,
+            "lost_evaluations": self._archive.lost + self._rounds.lost,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
             "driver_restarts": self._driver_restarts,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from env import UsageError
-from ppo.training.checkpoint import load_checkpoint, save_checkpoint, write_atomically
+from ppo.data.files import write_atomically
+from ppo.training.checkpoint import load_checkpoint, save_checkpoint
 
 
 def test_a_checkpoint_is_written_whole_or_not_at_all(tmp_path, monkeypatch):

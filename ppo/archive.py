@@ -1,0 +1,62 @@
+"""``python -m ppo.archive RUN_DIR``: says what a run has evaluated, and writes it out as a table."""
+
+import pathlib
+from dataclasses import dataclass
+
+import numpy as np
+import tyro
+
+from env.errors import UsageError
+from ppo.config.command_line import parse_as, run_main
+from ppo.data.archive import NAME, Contents, read_archive
+from ppo.data.rows import KIND_NAMES, in_order
+from ppo.data.table import column_names, write_table
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Says how many evaluations of f a run's archive holds, and writes them out as a table."""
+
+    run_dir: tyro.conf.Positional[pathlib.Path]
+    """Directory of the run; it may be running."""
+    csv: pathlib.Path | None = None
+    """Write a CSV file with a row for each evaluation, in the order of kind, training step, slot and time step."""
+
+
+def main(argv: list[str]) -> None:
+    """Runs the command."""
+    arguments = parse_as(Arguments, "python -m ppo.archive", argv)
+    name = f"RUN_DIR {arguments.run_dir}"
+    if not (arguments.run_dir / NAME).is_file():
+        raise UsageError(
+            f"{name}: there is no {NAME} in it; a run has one if it tunes an objective, or was begun with --record"
+        )
+    contents = read_archive(arguments.run_dir / NAME, name)
+    print(describe(contents))
+    if arguments.csv is not None:
+        rows = in_order(contents.rows)
+        try:
+            write_table(arguments.csv, rows)
+        except OSError as error:
+            raise UsageError(f"--csv {arguments.csv}: cannot be written ({error.strerror})") from None
+        print(f"{arguments.csv}: {len(rows):,} rows, columns {' '.join(column_names(rows.dtype))}")
+
+
+def describe(contents: Contents) -> str:
+    """Returns what an archive holds, in words."""
+    rows = contents.rows
+    problem = ", ".join(f"{name} {value}" for name, value in contents.signature.items() if value != {})
+    kinds = zip(*np.unique(rows["kind"], return_counts=True), strict=True)
+    counts = ", ".join(f"{count:,} {KIND_NAMES[int(kind)].replace('_', ' ')}" for kind, count in kinds)
+    lines = [f"problem  {problem}", f"rows     {len(rows):,}{f': {counts}' if counts else ''}"]
+    if "seconds" in (rows.dtype.names or ()):
+        lines.append(f"seconds  {rows['seconds'].sum():.3g} in f; {int(rows['failed'].sum())} failed")
+    if contents.lost:
+        lines.append(f"lost     {contents.lost} in flight at kills, at the most")
+    if contents.cut:
+        lines.append(f"cut      {contents.cut} bytes at the end, which an interrupted write left")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,94 @@
+"""The recorder of a run: what arrives from drivers goes to the archive first, and what it holds is not run again."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from actors.job import Job, Kind, Task
+from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory
+from ppo.data.archive import Archive
+from ppo.data.replay import Replay
+from ppo.data.rows import row_type, rows_of
+
+SLOW_SECONDS = 0.01
+"""Seconds of an evaluation from which on slots are dealt and kept one by one; quicker ones are written once a round."""
+
+
+class Recorder:
+    """Keeps the trajectories of rounds: a ``Record`` of the pools, one round after the other.
+
+    Args:
+        archive: where rows are written.
+        job: the job of the run.
+        replay: what was recorded before; None for nothing.
+        paid: called with the kind of the round and the number of evaluations that arrived, or that were played back.
+
+    Attributes:
+        trajectories: of the current round, those that were recorded before.
+        slot_by_slot: whether tasks of the current round have one slot each.
+        lost: evaluations that were in flight when drivers were lost.
+    """
+
+    def __init__(self, archive: Archive, job: Job, replay: Replay | None, paid: Callable[[Kind, int], None]):
+        self.archive, self.lost = archive, 0
+        self.trajectories: Sequence[Trajectory] = []
+        self.slot_by_slot = True
+        self._job, self._replay, self._paid = job, replay, paid
+        self._tuning = job.problem.family == "tuning"
+        self._row = row_type(job)
+        self._seconds = float("inf") if self._tuning else 0.0  # of an evaluation in the last round; not known at first
+        self._pending: list[np.ndarray] = []
+        self._measured: list[float] = []  # seconds of an evaluation, of each trajectory of the current round
+        self._round = Kind.COLLECT, 0
+
+    def begin(self, kind: Kind, step: int, snapshot: Snapshot, drivers: int) -> None:
+        """Opens a round that so many drivers will run.
+
+        Raises:
+            UsageError: the archive is another run's, or cannot be written to.
+        """
+        self._round = kind, step
+        self.trajectories = self._replay.trajectories(kind, step, snapshot) if self._replay else []
+        self._paid(kind, sum(int(played.evaluations.sum()) for played in self.trajectories))
+        missing = self._job.slots(kind) - sum(map(len, self.trajectories))
+        self.slot_by_slot = self._seconds >= SLOW_SECONDS
+        self._measured.clear()
+        if missing and self._tuning:
+            in_flight = max(drivers, 1) if self.slot_by_slot else missing
+            self.archive.begin(kind, step, missing, in_flight, self._job.evaluations(kind))
+
+    def arrived(self, trajectory: Trajectory) -> None:
+        """Keeps a trajectory: written at once where f is slow, and at the end of the round where it is quick."""
+        if not self._tuning and self._round[0] != Kind.COLLECT:
+            return
+        rows = rows_of(trajectory, *self._round, self._row, self._job.evaluate_starts)
+        if self._tuning:
+            self._measured.append(float(rows["seconds"].mean()))
+        if self.slot_by_slot:
+            self.archive.add_rows(rows)
+            self.archive.sync_if_due()
+        else:
+            self._pending.append(rows)
+        self._paid(self._round[0], int(trajectory.evaluations.sum()))
+
+    def lost_task(self, task: Task) -> None:
+        """Counts the evaluations of a task that a lost driver had."""
+        evaluations = (task.stop - task.start) * self._job.evaluations(task.kind)
+        self.lost += evaluations
+        self.archive.add_lost(evaluations)
+
+    def end(self) -> None:
+        """Closes the round, whether it was completed or not."""
+        pending, self._pending = self._pending, []
+        if pending:
+            self.archive.add_rows(np.concatenate(pending))
+        self.archive.sync_if_due()
+        if self._measured:
+            self._seconds = float(np.mean(self._measured))
+
+    def close(self) -> None:
+        """Makes all that arrived durable, and closes the archive."""
+        if self._replay:
+            self._replay.close()
+        self.archive.close()

@@ -1,0 +1,62 @@
+"""The archive of a training run: read where one goes on, and open while it trains."""
+
+import contextlib
+import pathlib
+from collections.abc import Callable, Iterator
+
+from actors.job import Job, Kind
+from env.errors import UsageError
+from ppo.config import ResolvedConfig
+from ppo.data.recorder import Recorder
+from ppo.data.replay import Replay
+from ppo.data.reuse import read_reused
+from ppo.data.rows import REUSED
+from ppo.data.run_archive import open_for_run, read_of_run
+
+
+class RunArchive:
+    """What was evaluated before a training begins or goes on.
+
+    Args:
+        config: what is trained.
+        job: the job of the run.
+        path: directory of the run.
+        resume: whether the run goes on.
+        step: training steps that its checkpoint holds.
+
+    Attributes:
+        reused: evaluations made before the run began, as rows of the archive, ``[n]``.
+        lost: evaluations that were in flight when the learner or drivers were lost, in earlier parts of the run.
+
+    Raises:
+        UsageError: the archive is damaged, or of another problem or version, or lacks training steps in between; or
+            what is to be reused cannot be.
+    """
+
+    def __init__(self, config: ResolvedConfig, job: Job, path: pathlib.Path, resume: bool, step: int):
+        self._job, self._path = job, path
+        self._tuning = job.problem.family == "tuning"
+        self._wanted = self._tuning or config.record
+        self._contents = read_of_run(path, job, f"--resume {path}") if resume and self._wanted else None
+        self._replay: Replay | None = None
+        if self._contents is None:
+            self.reused, self.lost = read_reused(config.reuse, job), 0
+            return
+        rows = self._contents.rows
+        self.reused, self.lost = rows[rows["kind"] == REUSED], self._contents.lost
+        if self._tuning:
+            self._replay = Replay(rows, job, f"--resume {path}")
+            if (gap := self._replay.first_gap(step)) is not None:
+                raise UsageError(
+                    f"--resume {path}: the archive lacks training step {gap}, which the checkpoint does not hold either"
+                )
+
+    @contextlib.contextmanager
+    def recording(self, paid: Callable[[Kind, int], None]) -> Iterator[Recorder | None]:
+        """Opens the archive and yields its recorder; None where nothing is kept."""
+        if not self._wanted:
+            yield None
+            return
+        archive = open_for_run(self._path, self._job, self._contents, self.reused)
+        with contextlib.closing(Recorder(archive, self._job, self._replay, paid)) as recorder:
+            yield recorder

@@ -1,0 +1,60 @@
+"""Rounds of slots on the pool: recorded before anything learns from them, and timed."""
+
+import time
+
+from actors.job import Job, Kind
+from actors.pools.base import Pool
+from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory
+from ppo.algorithm.learner import check_finite
+from ppo.data.recorder import Recorder
+from ppo.training.timing import Timing
+
+PHASE_OF = {Kind.COLLECT: "collect"}  # all others evaluate
+
+
+class Rounds:
+    """Runs rounds one after the other.
+
+    Args:
+        pool: who runs them.
+        job: the job of the run.
+        recorder: keeps what arrives; None where nothing is kept.
+        timing: takes the times.
+    """
+
+    def __init__(self, pool: Pool, job: Job, recorder: Recorder | None, timing: Timing):
+        self.pool, self.recorder = pool, recorder
+        self._job, self._timing = job, timing
+
+    def run(self, kind: Kind, step: int, snapshot: Snapshot) -> Trajectory:
+        """Runs one round and returns it merged; its time goes to broadcast and to the phase of its kind.
+
+        Raises:
+            DriverError: a driver raised an exception (its cause), or a slot cannot be run.
+            FloatingPointError: the environment gave a value that is not finite.
+            UsageError: the archive is another run's, or cannot be written to.
+        """
+        started = time.perf_counter()
+        try:
+            if self.recorder:
+                self.recorder.begin(kind, step, snapshot, self.pool.drivers)
+            self.pool.submit(step, snapshot, kind, self.recorder)
+            done = self.pool.result()
+        finally:
+            if self.recorder:
+                self.recorder.end()
+        check_finite(done.trajectory, kind == Kind.COLLECT and self._job.evaluate_starts)
+        self._timing.add("broadcast", done.broadcast)
+        self._timing.add(PHASE_OF.get(kind, "evaluate"), time.perf_counter() - started - done.broadcast)
+        return done.trajectory
+
+    @property
+    def lost(self) -> int:
+        """Evaluations that were in flight when drivers were lost."""
+        return self.recorder.lost if self.recorder else 0
+
+    def sync(self) -> None:
+        """Makes what was recorded durable."""
+        if self.recorder:
+            self.recorder.archive.sync()
