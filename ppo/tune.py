@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> None:
     base = arguments.to_config()
     if base.drivers == "auto" and jobs > 1:
         base = dataclasses.replace(base, drivers=0)  # the cores are taken by the trials
-    if not base.eval_every:
+    if base.eval_every == 0:
         raise UsageError("--eval-every 0: trials are judged by their evaluations")
     resolve(base)
     out = pathlib.Path(arguments.out or f"runs/tune-{base.env.replace('/', '-').replace(':', '-')}")

@@ -10,8 +10,8 @@ from env.errors import UsageError
 def unwritable(path: pathlib.Path, error: OSError) -> UsageError:
     """Returns the mistake of a run's file that cannot be written, such as on a full disk."""
     return UsageError(
-        f"{path}: cannot be written to ({error.strerror}); what was written before is kept, so make room or give "
-        f"permission, and go on with --resume {path.parent}"
+        f"{path}: cannot be written to ({error.strerror or error}); what was written before is kept, so make room or "
+        f"give permission, and go on with --resume {path.parent}"
     )
 
 

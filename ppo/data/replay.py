@@ -11,14 +11,14 @@ from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
 from env.objectives import Objective
-from ppo.data.rows import KEY, KIND_NAMES, REUSED, differs_from_last, in_order
+from ppo.data.rows import KEY, KIND_NAMES, differs_from_last
 
 
 class Replay:
     """Plays recorded slots back, so that only what is not recorded has to be run.
 
     Args:
-        rows: rows of the archive, in any order; the first of several with the same key counts.
+        rows: rows of the archive, ``accepted``.
         job: the job of the run.
         name: what a message calls the archive, such as ``--resume runs/a``.
     """
@@ -29,9 +29,9 @@ class Replay:
         described = job.description
         self._objective = RecordedObjective(described.action_dim, described.obs_dim - described.action_dim, name)
         self._collector: Collector | None = None
-        self._rows = in_order(rows[rows["kind"] != REUSED])
+        self._rows = rows
         starts = np.flatnonzero(differs_from_last(self._rows, KEY[:2]))
-        ends = [*starts[1:], len(self._rows)]
+        ends = np.append(starts[1:], len(self._rows))[: len(starts)]
         heads = self._rows[starts]
         keys = zip(heads["kind"].tolist(), heads["step"].tolist(), strict=True)
         self._rounds = {key: slice(a, b) for key, a, b in zip(keys, starts, ends, strict=True)}

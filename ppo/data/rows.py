@@ -15,9 +15,28 @@ KEY = ("kind", "step", "slot", "time_step")
 
 
 def in_order(rows: np.ndarray) -> np.ndarray:
-    """Returns rows in the order of their keys; of several with the same key, the one that was written first."""
-    ordered = rows[np.lexsort([rows[name] for name in reversed(KEY)])]
-    return ordered[differs_from_last(ordered, KEY)]
+    """Returns rows in the order of their keys; those with the same key in the order in which they were written."""
+    return rows[np.lexsort([rows[name] for name in reversed(KEY)])]
+
+
+def accepted(rows: np.ndarray) -> np.ndarray:
+    """Returns the rows that a run learns from, in the order of their keys.
+
+    A slot that was run again, since a value was not finite or a driver was taken for lost, has several copies. The
+    first one without a failure counts, whole: its time steps belong together.
+    """
+    ordered = in_order(rows)
+    position = np.arange(len(ordered))
+    first = np.maximum.accumulate(np.where(differs_from_last(ordered, KEY), position, 0)) if len(ordered) else position
+    copy = position - first
+    order = np.lexsort([ordered["time_step"], copy, ordered["slot"], ordered["step"], ordered["kind"]])
+    ordered, copy = ordered[order], copy[order]
+    new_slot = differs_from_last(ordered, KEY[:3])
+    group = np.cumsum(new_slot | np.append(True, copy[1:] != copy[:-1])[: len(copy)]) - 1
+    sound = np.bincount(group, ordered["failed"]) == 0
+    ordered, group = ordered[sound[group]], group[sound[group]]
+    leading = np.maximum.accumulate(np.where(differs_from_last(ordered, KEY[:3]), group, 0)) if len(group) else group
+    return ordered[group == leading]
 
 
 def differs_from_last(rows: np.ndarray, names: Sequence[str]) -> np.ndarray:

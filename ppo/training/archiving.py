@@ -4,13 +4,15 @@ import contextlib
 import pathlib
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from actors.job import Job, Kind
 from env.errors import UsageError
 from ppo.config import ResolvedConfig
 from ppo.data.recorder import Recorder
 from ppo.data.replay import Replay
 from ppo.data.reuse import read_reused
-from ppo.data.rows import REUSED
+from ppo.data.rows import REUSED, accepted, row_type
 from ppo.data.run_archive import open_for_run, read_of_run
 
 
@@ -26,7 +28,8 @@ class RunArchive:
 
     Attributes:
         reused: evaluations made before the run began, as rows of the archive, ``[n]``.
-        lost: evaluations that were in flight when the learner or drivers were lost, in earlier parts of the run.
+        lost: evaluations that were paid for in earlier parts of the run and not accepted: in flight when the learner or
+            a driver was lost, or of slots that failed.
 
     Raises:
         UsageError: the archive is damaged, or of another problem or version, or lacks training steps in between; or
@@ -40,12 +43,16 @@ class RunArchive:
         self._contents = read_of_run(path, job, f"--resume {path}") if resume and self._wanted else None
         self._replay: Replay | None = None
         if self._contents is None:
-            self.reused, self.lost = read_reused(config.reuse, job), 0
+            self.lost = 0
+            self.reused = read_reused(config.reuse, job) if self._tuning else np.empty(0, row_type(job))
             return
         rows = self._contents.rows
         self.reused, self.lost = rows[rows["kind"] == REUSED], self._contents.lost
         if self._tuning:
-            self._replay = Replay(rows, job, f"--resume {path}")
+            paid = rows[rows["kind"] != REUSED]
+            sound = accepted(paid)
+            self.lost += len(paid) - len(sound)
+            self._replay = Replay(sound, job, f"--resume {path}")
             if (gap := self._replay.first_gap(step)) is not None:
                 raise UsageError(
                     f"--resume {path}: the archive lacks training step {gap}, which the checkpoint does not hold either"

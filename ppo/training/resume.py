@@ -7,14 +7,15 @@ from env.errors import UsageError
 from ppo.algorithm.learner import Learner
 from ppo.config import Config
 from ppo.config.fields import flag
+from ppo.data.archive import NAME
 from ppo.training.run_dir import RunDir
 
 
 def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
     """Restores a checkpoint, or a finished run's parameters, where asked to.
 
-    A run that was interrupted before its first checkpoint starts again: a training step is a pure function of the
-    configuration, so it ends in the same bits.
+    A run without a checkpoint starts again: a training step is a pure function of the configuration and of what the
+    archive holds, so it ends in the same bits.
 
     Returns:
         The checkpoint's values beside the learner's state; empty where no run is resumed.
@@ -24,7 +25,8 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
     """
     if resume:
         theirs = files.config("--resume")  # refuses what is no run directory
-        if files.checkpoint.exists() or files.summary() is not None:
+        archived = (files.path / NAME).is_file()
+        if files.checkpoint.exists() or (files.summary() is not None and not archived):
             state, meta = _state_for(learner, files, theirs, "--resume")
             learner.restore(state)
             return meta

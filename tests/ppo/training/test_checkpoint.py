@@ -14,7 +14,7 @@ def test_a_checkpoint_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "checkpoint.npz"
     save_checkpoint(path, {"a": np.arange(3)}, {"x": 1})
     monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(UsageError, match=r"checkpoint.npz: cannot be written to \(disk full\)"):
         save_checkpoint(path, {"a": np.arange(9)}, {"x": 2})
     state, meta = load_checkpoint(path, "--resume")
     assert state["a"].tolist() == [0, 1, 2]

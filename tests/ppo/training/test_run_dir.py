@@ -62,7 +62,7 @@ def test_a_run_directory(changes, tmp_path, capsys):
     train(config, tmp_path / "run")
     shown = capsys.readouterr().out
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    expected = {"config.json", "timing.json", "summary.json", "checkpoint.npz", "law.npz"}
+    expected = {"config.json", "timing.json", "summary.json", "checkpoint.npz", "law.npz", "archive.bin"}
     if config.eval_every:
         expected |= {"metrics.csv", "curves.png"}
         assert "best" in shown
