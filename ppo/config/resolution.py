@@ -8,13 +8,14 @@ from env.errors import UsageError
 from env.names import find_environment
 from env.objectives import OBJECTIVES
 from ppo.config import defaults
+from ppo.config.budget import LEAST_CHECK, schedules, training_plan
 from ppo.config.fields import Config, flag
-from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig
+from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
 MAX_TIMEOUT = 1e9  # seconds
 AT_LEAST_1 = (
     *("training_steps", "episodes", "time_steps", "candidates", "torch_threads", "update_epochs", "num_minibatches"),
-    *("eval_episodes", "checkpoint_every"),
+    *("eval_episodes", "checkpoint_every", "evaluations"),
 )
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
@@ -32,6 +33,7 @@ def resolve(config: Config) -> ResolvedConfig:
         UsageError: a value that cannot work, by its flag.
     """
     _check_ranges(config)
+    _check_check(config)
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()
     filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
@@ -40,6 +42,8 @@ def resolve(config: Config) -> ResolvedConfig:
         filled |= defaults.REINFORCE
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}
     values |= {name: value for name, value in filled.items() if values[name] is None}
+    if config.evaluations is not None:
+        values |= _budget_fields(config, values)
     resolved = (SlotConfig if values["advantages"] == "slot" else GAEConfig)(**values)
     _check_kind(resolved, tuning)
     _check_combinations(resolved)
@@ -54,6 +58,20 @@ def _tuning_defaults(config: Config, time_steps: int) -> dict[str, Any]:
     sizes = {"dims": 2, "knobs": 1} if find_environment(config.env) in OBJECTIVES.values() else {}
     sizes = {name: size for name, size in sizes.items() if name not in config.env_kwargs}
     return defaults.TUNING | sizes | (defaults.TUNING_SLOT if kind == "slot" else defaults.TUNING_GAE)
+
+
+def _budget_fields(config: Config, values: dict[str, Any]) -> dict[str, Any]:
+    """Returns what ``--evaluations`` sets, where it is not given, out of all values with their defaults filled in."""
+    assert config.evaluations is not None, "there is a budget"
+    per_slot = slot_evaluations(values["time_steps"], values["advantages"], values["reward"])
+    steps, episodes = training_plan(config.evaluations, per_slot, config.episodes)
+    if config.training_steps not in (None, steps):
+        raise UsageError(
+            f"--evaluations {config.evaluations}: sets the training steps by itself ({steps}), so --training-steps "
+            f"{config.training_steps} cannot be given"
+        )
+    fields = {"training_steps": steps, "episodes": episodes} | schedules(steps * episodes)
+    return {name: value for name, value in fields.items() if getattr(config, name) is None and values[name] is not None}
 
 
 def _control_defaults(config: Config, time_steps: int) -> dict[str, Any]:
@@ -88,6 +106,11 @@ def _check_ranges(config: Config) -> None:
     if any(size < 1 for size in config.hidden_sizes or ()):
         widths = " ".join(map(str, config.hidden_sizes or ()))
         raise UsageError(f"--hidden-sizes {widths}: every width must be at least 1")
+
+
+def _check_check(config: Config) -> None:
+    if 0 < config.check < LEAST_CHECK:
+        raise UsageError(f"--check {config.check}: must be at least {LEAST_CHECK}, or 0 for no check")
 
 
 def _check_kind(config: ResolvedConfig, tuning: bool) -> None:

@@ -51,3 +51,13 @@ class GAEConfig(ResolvedConfig):
     """
 
     gamma: float = field()
+
+
+def slot_evaluations(time_steps: int, advantages: str, reward: str | None) -> int:
+    """Returns the evaluations of f that a slot takes: one a time step, and one of its start where that is needed."""
+    return time_steps + starts_are_evaluated(advantages, reward)
+
+
+def starts_are_evaluated(advantages: str, reward: str | None) -> bool:
+    """Returns whether f of the starts is needed: only the reward of improvement compares with it."""
+    return advantages != "slot" and reward != "objective"

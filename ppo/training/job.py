@@ -4,6 +4,7 @@ import numpy as np
 
 from actors.job import Job
 from ppo.config import ResolvedConfig
+from ppo.config.resolved import starts_are_evaluated
 
 
 def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: str | None = None) -> Job:
@@ -24,7 +25,7 @@ def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: st
         config.episodes,
         config.time_steps,
         eval_starts,
-        evaluate_starts=config.advantages != "slot" and config.reward != "objective",  # no other reward needs it
+        evaluate_starts=starts_are_evaluated(config.advantages, config.reward),
         eval_episodes=config.eval_episodes,
         eval_time_steps=length,
         mirrored=config.noise == "mirrored",
