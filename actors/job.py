@@ -12,12 +12,13 @@ from env.make import Problem
 
 
 class Kind(IntEnum):
-    """What a slot is run for: training, a score in training, or the check of a law beside the best constant knobs."""
+    """What a slot is run for: training, a score in training, or the check of a law beside constant knobs."""
 
     COLLECT = 1
     EVALUATE = 2
     CHECK = 3
     CHECK_CONSTANT = 4
+    CHECK_MEAN = 5
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,9 @@ class Job:
 
     def length(self, kind: Kind) -> int:
         """Returns the time steps of a slot of this kind."""
-        return self.time_steps if kind == Kind.COLLECT else self.eval_time_steps
+        if kind == Kind.COLLECT:
+            return self.time_steps
+        return self.eval_time_steps if kind == Kind.EVALUATE else 1
 
     def layout(self, kind: Kind) -> Layout:
         """Returns the shapes of the trajectories of a round of this kind."""

@@ -21,6 +21,7 @@ class Stream(IntEnum):
     EVAL_ENV = 5
     MINIBATCHES = 6
     HELD_OUT = 7
+    CHECK = 8
 
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:

@@ -1,19 +1,25 @@
 """``python -m ppo.evaluate RUN_DIR``: measures what a run has trained.
 
-For a tuning problem it measures the regret of the law at each condition. For any other environment it measures the
-return of the policy, and that of random actions, over held-out episodes.
+For a tuning problem it measures the regret of the law at each condition; where the optimum is not known, it says what
+a check of the law beside constant knobs found. For any other environment it measures the return of the policy, and that
+of random actions, over held-out episodes.
 """
 
+import dataclasses
+import json
 import pathlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import tyro
 
 from actors.law import Law, load_snapshot
 from actors.policy import Policy
+from actors.snapshot import Snapshot
 from env.errors import UsageError
 from env.make import Problem
+from ppo.config import Config, resolve
 from ppo.config.command_line import parse_as, run_main
 from ppo.evaluation.held_out import RandomActions, TrainedPolicy, held_out_returns
 from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret
@@ -22,38 +28,44 @@ from ppo.training.run_dir import RunDir
 
 @dataclass(frozen=True)
 class Arguments:
-    """Evaluates a finished run: the regret of its law over 201 conditions on a line, or over 256 Sobol points; outside
-    tuning, the return of its policy over 100 held-out episodes."""
+    """Evaluates what a run has trained: the regret of its law over 201 conditions on a line, or over 256 Sobol points,
+    or where the optimum is not known its check beside constant knobs; outside tuning, the return of its policy over 100
+    held-out episodes."""
 
     run_dir: tyro.conf.Positional[pathlib.Path]
     """Directory of the run, to which evaluation.json is written; for a law, evaluation.csv and regret.png as well."""
+    check: int = 0
+    """Evaluations of f to spend on checking the law beside constant knobs; those of an earlier check count."""
     pictures: bool = True
     """Draw regret.png (the extra plot)."""
     quiet: bool = False
     """No output."""
 
 
-def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
+def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> dict[str, Any]:
     """Measures what was trained in ``run_dir`` and writes ``evaluation.json``; for a law, more files.
 
     Args:
         run_dir: directory of a finished run. For a law, ``evaluation.csv`` and ``regret.png`` are written to it too.
         pictures: whether to draw ``regret.png``.
+        check: evaluations of f to spend on checking the law beside constant knobs.
 
     Returns:
         The contents of ``evaluation.json``. For a law these are mean, median, 95th percentile and maximum of its regret
-        and of the minimum of f, and ``constant_regret_median``, the median regret of the best constant knobs. Outside
-        tuning they are ``return_mean``, ``return_sd``, ``return_worst``, ``chance_return_mean`` (the mean return of
-        random actions), and ``reward_threshold`` where Gymnasium has one.
+        and of the minimum of f, and ``constant_regret_median``, the median regret of the best constant knobs, where
+        the optimum is known; and ``check``, what a check of this law found, if there was one. Outside tuning they are
+        ``return_mean``, ``return_sd``, ``return_worst``, ``chance_return_mean`` (the mean return of random actions),
+        and ``reward_threshold`` where Gymnasium has one.
 
     Raises:
-        UsageError: ``run_dir`` holds no finished run, or the optimum of its tuning problem is not known.
+        UsageError: ``run_dir`` holds no law, or the optimum of its tuning problem is not known and there was no check.
     """
     files = RunDir(run_dir)
-    problem = files.config("RUN_DIR").problem()
+    config = files.config("RUN_DIR")
+    problem = config.problem()
     objective = problem.objective()
     if not (files.path / "law.npz").is_file():
-        raise UsageError(f"RUN_DIR {run_dir}: not finished, there is no law.npz in it; go on with --resume {run_dir}")
+        raise UsageError(f"RUN_DIR {run_dir}: there is no law.npz in it yet; go on with --resume {run_dir}")
     try:
         snapshot = load_snapshot(files.path / "law.npz")
     except ValueError as error:
@@ -62,13 +74,17 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
         summary = _returns(problem, Policy(snapshot))
         files.write_json("evaluation.json", summary)
         return summary
+    checked = _check(files, config, snapshot, check)
     found = measure_regret(objective, Law(snapshot))
     if found is None:
-        raise UsageError(
-            f"RUN_DIR {run_dir}: the optimum of {type(objective).__name__} is not known, so there is no regret; "
-            f"give it a solve(c), solve_numerically(self, c) if f is cheap"
-        )
-    summary = found.summary() | {"constant_regret_median": constant_regret(objective, found)}
+        if not checked:
+            raise UsageError(
+                f"RUN_DIR {run_dir}: the optimum of {type(objective).__name__} is not known, and the law was not "
+                f"checked; --check 60 pays 60 evaluations of f for that (or give it a solve(c), if f is cheap)"
+            )
+        files.write_json("evaluation.json", checked)
+        return checked
+    summary = checked | found.summary() | {"constant_regret_median": constant_regret(objective, found)}
     files.write_json("evaluation.json", summary)
     _write_table(files.path / "evaluation.csv", found)
     from ppo.evaluation.plots import draw_regret, matplotlib_installed
@@ -76,6 +92,22 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True) -> dict[str, float]:
     if pictures and matplotlib_installed():
         draw_regret(files.path / "regret.png", found)
     return summary
+
+
+def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) -> dict[str, Any]:
+    """Checks the law, or returns what an earlier check of it found; empty where there was none."""
+    sha256 = snapshot.sha256
+    if evaluations:
+        from ppo.training.checking import check_later  # torch comes with it
+
+        resolved = resolve(dataclasses.replace(config, check=evaluations))
+        return {"policy_sha256": sha256, "check": check_later(resolved, files, snapshot).as_json()}
+    path = files.path / "evaluation.json"
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for known in (earlier, files.summary() or {}):
+        if "check" in known and known["policy_sha256"] == sha256:
+            return {"policy_sha256": sha256, "check": known["check"]}
+    return {}
 
 
 def _returns(problem: Problem, policy: Policy) -> dict[str, float]:
@@ -103,12 +135,16 @@ def _write_table(path: pathlib.Path, found: Regret) -> None:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, "python -m ppo.evaluate", argv)
-    summary = evaluate(arguments.run_dir, arguments.pictures)
+    summary = evaluate(arguments.run_dir, arguments.pictures, arguments.check)
     if arguments.quiet:
         return
     if "return_mean" in summary:
         for name, value in summary.items():
             print(f"{name.replace('_', ' '):24}{value:12.5g}")
+        return
+    if "check" in summary:
+        print(f"the law is {summary['check']['words']}")
+    if "regret_mean" not in summary:
         return
     print(f"{'':24}{'mean':>12}{'median':>12}{'95 %':>12}{'worst':>12}")
     for name, label in (("regret", "regret of the law"), ("minimum", "minimum of f")):

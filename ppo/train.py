@@ -52,7 +52,10 @@ def train(
 
     trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()):
-        return summary  # resumed, and there was nothing left to do
+        if not quiet:
+            steps = f"its {summary['training_steps']:,} training steps are done"
+            print(f"{files.path}: {steps}; nothing was run or paid for")
+        return summary
     with trainer:
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():

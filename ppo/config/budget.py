@@ -6,8 +6,8 @@ from typing import Any
 from env.errors import UsageError
 
 LEAST_SLOTS = 3
-LEAST_CHECK = 10
-"""Evaluations that a check of the law takes at the least: at five conditions, under the law and constant knobs."""
+LEAST_CHECK = 15
+"""Evaluations that a check of the law takes at the least: five under the law, and five under each of two constants."""
 
 
 def training_plan(evaluations: int, per_slot: int, episodes: int | None) -> tuple[int, int]:

@@ -1,9 +1,8 @@
-"""Statistics over seeds: median, worst, inter-quartile mean with a bootstrap interval, mean with Student's interval.
+"""Statistics over seeds: median, worst, inter-quartile mean with a bootstrap interval.
 
 Source of the inter-quartile mean with its interval: Agarwal et al. 2021, arXiv 2108.13264.
 """
 
-import math
 import warnings
 from collections.abc import Sequence
 
@@ -48,11 +47,3 @@ def ratio(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
     """Returns the geometric inter-quartile mean of a / b, over pairs with the same seed, and its interval."""
     centre, low, high = interval(np.log(np.divide(a, b)).tolist())
     return float(np.exp(centre)), float(np.exp(low)), float(np.exp(high))
-
-
-def student_interval(differences: np.ndarray) -> tuple[float, float]:
-    """Returns the mean and half of its 95 % interval by Student's t, which is infinite for a single value."""
-    n = len(differences)
-    if n == 1:
-        return float(differences[0]), math.inf
-    return float(differences.mean()), float(stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / math.sqrt(n))

@@ -7,9 +7,9 @@ import numpy as np
 
 from env.controllers import PID
 from ppo.evaluation.held_out import Controller, held_out_returns
+from ppo.evaluation.statistics import student_interval
 from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
 from ppo.studies.control_runs import returns_of, rows_of
-from ppo.studies.statistics import student_interval
 from ppo.studies.tempcontrol_problems import MODELS, tempcontrol_config
 
 # The article's reward, its standard deviation, seconds, and CPU percent of the parent process (Table 1, section 4).

@@ -23,8 +23,8 @@ class RunArchive:
         config: what is trained.
         job: the job of the run.
         path: directory of the run.
-        resume: whether the run goes on.
         step: training steps that its checkpoint holds.
+        name: what a message calls a run that goes on, such as ``--resume runs/a``; None for a new run.
 
     Attributes:
         reused: evaluations made before the run began, as rows of the archive, ``[n]``.
@@ -36,13 +36,13 @@ class RunArchive:
             what is to be reused cannot be.
     """
 
-    def __init__(self, config: ResolvedConfig, job: Job, path: pathlib.Path, resume: bool, step: int):
+    def __init__(self, config: ResolvedConfig, job: Job, path: pathlib.Path, step: int, name: str | None):
         self._job, self._path = job, path
         self._tuning = job.problem.family == "tuning"
         self._wanted = self._tuning or config.record
-        self._contents = read_of_run(path, job, f"--resume {path}") if resume and self._wanted else None
+        self._contents = read_of_run(path, job, name) if name and self._wanted else None
         self._replay: Replay | None = None
-        if self._contents is None:
+        if self._contents is None or name is None:
             self.lost = 0
             self.reused = read_reused(config.reuse, job) if self._tuning else np.empty(0, row_type(job))
             return
@@ -52,10 +52,10 @@ class RunArchive:
             paid = rows[rows["kind"] != REUSED]
             sound = accepted(paid)
             self.lost += len(paid) - len(sound)
-            self._replay = Replay(sound, job, f"--resume {path}")
+            self._replay = Replay(sound, job, name)
             if (gap := self._replay.first_gap(step)) is not None:
                 raise UsageError(
-                    f"--resume {path}: the archive lacks training step {gap}, which the checkpoint does not hold either"
+                    f"{name}: the archive lacks training step {gap}, which the checkpoint does not hold either"
                 )
 
     @contextlib.contextmanager

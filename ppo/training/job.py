@@ -3,8 +3,10 @@
 import numpy as np
 
 from actors.job import Job
+from env.description import Description
 from ppo.config import ResolvedConfig
 from ppo.config.resolved import starts_are_evaluated
+from ppo.evaluation.check import check_starts
 
 
 def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: str | None = None) -> Job:
@@ -28,6 +30,12 @@ def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: st
         evaluate_starts=starts_are_evaluated(config.advantages, config.reward),
         eval_episodes=config.eval_episodes,
         eval_time_steps=length,
+        check_starts=_check_starts(config, problem.describe()) if config.check else None,
         mirrored=config.noise == "mirrored",
         profile=profile,
     )
+
+
+def _check_starts(config: ResolvedConfig, described: Description) -> np.ndarray:
+    knobs = described.action_dim
+    return check_starts(config.seed, config.check, knobs, described.obs_dim - knobs)

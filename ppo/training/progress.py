@@ -99,12 +99,15 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
                 f"training steps {score['last_1000_mean']:.4g})",
             )
         )
+    if "check" in summary:
+        lines.append(("check", summary["check"]["words"]))
     spent = f"{summary['env_steps']:,} env steps"
     if summary["objective_evaluations"]:
-        spent += (
-            f", {summary['objective_evaluations']:,} evaluations of f, and {summary['eval_evaluations']:,} to "
-            f"evaluate the law"
-        )
+        spent += f", {summary['objective_evaluations']:,} evaluations of f"
+        others = {"eval_evaluations": "to evaluate the law", "lost_evaluations": "in flight at kills or failed"}
+        spent += "".join(f", {summary[name]:,} {what}" for name, what in others.items() if summary[name])
+        if "check" in summary:
+            spent += f", {summary['check']['evaluations']} to check it"
     lines.append(("spent", spent))
     parts = ", ".join(f"{phase} {timing.totals[phase]:.1f} s" for phase in PHASES)
     lines.append(("time", f"{timing.loop:.1f} s: {parts}"))
@@ -115,7 +118,9 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
     lines.append(("machine", usage))
     if summary["driver_restarts"]:
         lines.append(("drivers", f"{summary['driver_restarts']} died or hung and were replaced"))
-    lines.append(("files", f"{directory}: {', '.join(['law.npz', 'metrics.csv', 'summary.json', *pictures])}"))
+    names = ("law.npz", "archive.bin", "metrics.csv", "summary.json")
+    files = [name for name in names if (directory / name).is_file()]
+    lines.append(("files", f"{directory}: {', '.join([*files, *pictures])}"))
     if not matplotlib_installed():
         lines.append(("note", "no pictures without matplotlib: pip install 'tuninglaw[plot]'"))
     return "\n".join(f"{name:>8}  {text}" for name, text in lines)

@@ -29,8 +29,10 @@ from actors.snapshot import Snapshot
 from env.errors import UsageError
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.config import ResolvedConfig
+from ppo.evaluation.check import ROUNDS, Check
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.archiving import RunArchive
+from ppo.training.checking import run_check
 from ppo.training.job import make_job
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
@@ -101,7 +103,8 @@ class Trainer:
         self.learner = Learner(config, policy_spec(config, self.job.description))
         self._tracker, self._resources = Tracker(track), Resources()
         self._meta = restore(self.learner, self.files, resume)
-        self._archive = RunArchive(config, self.job, self.files.path, resume, self.learner.step)
+        name = f"--resume {self.files.path}" if resume else None
+        self._archive = RunArchive(config, self.job, self.files.path, self.learner.step, name)
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
@@ -219,13 +222,23 @@ class Trainer:
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_step = time.monotonic(), self.learner.step
 
+    def _check(self) -> Check:
+        """Checks the law beside constant knobs, and says before what it costs."""
+        self.timing.begin_step()
+        self._progress.message(
+            f"--check: {self.config.check // ROUNDS * ROUNDS} more evaluations of f, a third under the law and a third "
+            f"under each of two constant knobs, at the same fresh conditions"
+        )
+        return run_check(self._rounds, self.job, self.files, self.learner.snapshot())
+
     @property
     def _driver_restarts(self) -> int:
         """Replaced drivers, those of earlier parts of a resumed run included."""
         return self.pool.restarts + int(self._meta.get("driver_restarts", 0))
 
     def finish(self, pictures: bool = True) -> dict[str, Any]:
-        """Writes what a finished run leaves behind, shows the table, and returns the summary."""
+        """Checks the law if asked to, writes what a finished run leaves, shows the table, and returns the summary."""
+        check = self._check() if self.config.check else None
         self.timing.stop()
         self._progress.close()
         snapshot = self.learner.snapshot()
@@ -242,6 +255,8 @@ class Trainer:
             "eval": self.files.eval_summary(self.evaluator),
             "resources": self._resources.summary(),
         }
+        if check is not None:
+            summary["check"] = check.as_json()
         self.files.write_law(snapshot)
         self.files.write_json("timing.json", self.timing.summary())
         self.files.write_json("summary.json", summary)

@@ -1,0 +1,129 @@
+"""The check of a law: f under it beside f under constant knobs, at the same fresh conditions, in words."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from actors.law import Law, centre_states
+from actors.seeding import Stream, generator
+from actors.snapshot import Snapshot
+from ppo.evaluation.regret import regret_conditions
+from ppo.evaluation.statistics import student_interval
+
+ROUNDS = 3  # the law, the best constant knobs by a model, and the mean of the law's knobs
+REPEATED = 5  # every fifth slot of a round repeats the conditions of the one before, to tell the noise of f
+
+
+def check_starts(seed: int, evaluations: int, knobs: int, conditions: int) -> np.ndarray:
+    """Returns the states at which a round of a check evaluates, ``[evaluations // 3, knobs + conditions]``.
+
+    A check with more evaluations begins with those of one with fewer.
+
+    Args:
+        seed: seed of the run; training and its evaluations use none of these conditions.
+        evaluations: what the whole check may spend.
+        knobs, conditions: their numbers.
+    """
+    from scipy.stats import qmc  # imported here, since it is slow to load
+
+    slots = evaluations // ROUNDS
+    sobol = qmc.Sobol(conditions, rng=generator(seed, 0, Stream.CHECK))
+    drawn = 2 * sobol.random_base2(int(np.ceil(np.log2(slots)))) - 1
+    distinct = np.cumsum(~_repeats(slots)) - 1
+    return centre_states(drawn[distinct], knobs)
+
+
+def constant_snapshot(snapshot: Snapshot, knobs: np.ndarray) -> Snapshot:
+    """Returns a policy like another one whose mean action is ``knobs`` ``[knobs]`` everywhere."""
+    theta = np.zeros_like(snapshot.theta)
+    snapshot.spec.views(theta)[-1][1][: len(knobs)] = knobs
+    return Snapshot(snapshot.version, snapshot.spec, theta)
+
+
+def mean_knobs(snapshot: Snapshot) -> np.ndarray:
+    """Returns the mean of a law's knobs over all conditions, ``[knobs]``."""
+    law = Law(snapshot)
+    return law(regret_conditions(law.conditions)).mean(axis=0)
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check found.
+
+    Attributes:
+        evaluations: evaluations that it took.
+        conditions: number of distinct conditions.
+        law_mean: mean of f under the law.
+        constant_mean: mean of f under the better of two constant knobs.
+        constant_knobs: those knobs.
+        gain: mean of f under the constant knobs minus that under the law.
+        gain_interval: half of the 95 % interval of the gain, by Student's t over the conditions.
+        noise: standard deviation of f at the same knobs and conditions.
+    """
+
+    evaluations: int
+    conditions: int
+    law_mean: float
+    constant_mean: float
+    constant_knobs: list[float]
+    gain: float
+    gain_interval: float
+    noise: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns what ``summary.json`` and ``evaluation.json`` hold."""
+        return asdict(self) | {"words": self.words()}
+
+    def words(self) -> str:
+        """Returns the outcome in a sentence."""
+        where = f"{self.conditions} fresh conditions, 95 %; noise of f {self.noise:.2g}"
+        means = f"mean of f {self.law_mean:.4g} against {self.constant_mean:.4g}"
+        if abs(self.gain) <= self.gain_interval:
+            return f"no better than constant knobs: spend more, or do not use it ({means}; {where})"
+        size, half, unit = abs(self.gain), self.gain_interval, ""
+        if self.constant_mean > 0 and self.law_mean > 0:
+            size, half, unit = 100 * size / self.constant_mean, 100 * half / self.constant_mean, " %"
+        amount = f"by {size:.3g}{unit} +- {half:.2g}"
+        if self.gain > 0:
+            return f"better by {size:.3g}{unit} +- {half:.2g} than the best constant knobs ({means}; {where})"
+        return f"worse than constant knobs {amount}: spend more, or do not use it ({means}; {where})"
+
+
+def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> Check:
+    """Compares f under the law with f under constant knobs, slot by slot.
+
+    Args:
+        law: f under the law, ``[slots]``.
+        constants: f ``[slots]`` by constant knobs; those with the least mean are compared with.
+    """
+    repeats = _repeats(len(law))
+    values = {knobs: _per_condition(f, repeats) for knobs, f in constants.items()}
+    best = min(values, key=lambda knobs: float(values[knobs].mean()))
+    own = _per_condition(law, repeats)
+    gain, half = student_interval(values[best] - own)
+    twice = np.flatnonzero(repeats)
+    differences = np.concatenate([f[twice] - f[twice - 1] for f in (law, *constants.values())])
+    return Check(
+        evaluations=len(law) * (1 + len(constants)),
+        conditions=len(own),
+        law_mean=float(own.mean()),
+        constant_mean=float(values[best].mean()),
+        constant_knobs=list(best),
+        gain=gain,
+        gain_interval=half,
+        noise=float(np.sqrt(np.mean(differences**2) / 2)),
+    )
+
+
+def _repeats(slots: int) -> np.ndarray:
+    """Returns which slots repeat the conditions of the one before, ``[slots]`` of bool."""
+    return np.arange(slots) % REPEATED == REPEATED - 1
+
+
+def _per_condition(f: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+    """Returns f of each distinct condition, the mean of both evaluations where it was repeated."""
+    values = f[~repeats].copy()
+    twice = np.cumsum(~repeats)[repeats] - 1
+    values[twice] = (values[twice] + f[repeats]) / 2
+    return values

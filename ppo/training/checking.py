@@ -1,0 +1,67 @@
+"""The check of a law on the drivers of a run: paid for, kept in the archive, and played back when asked for again."""
+
+import numpy as np
+
+from actors.job import Job, Kind
+from actors.pools.factory import make_pool
+from actors.snapshot import Snapshot
+from env.errors import UsageError
+from ppo.config import ResolvedConfig
+from ppo.data.archive import NAME, read_archive
+from ppo.data.rows import REUSED, accepted
+from ppo.evaluation.check import Check, compare, constant_snapshot, mean_knobs
+from ppo.evaluation.constants import estimated_best_constant
+from ppo.training.archiving import RunArchive
+from ppo.training.job import make_job
+from ppo.training.rounds import Rounds
+from ppo.training.run_dir import RunDir
+from ppo.training.timing import Timing
+
+
+def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Check:
+    """Evaluates f under a law and under two constant knobs, at the same conditions.
+
+    One are the best constant knobs by a model of what the run evaluated, the other ones the mean of the law's.
+
+    Args:
+        rounds: runs the rounds.
+        job: the job of the run, with the states of the check.
+        files: directory of the run.
+        snapshot: the law.
+    """
+    assert job.check_starts is not None, "the job has a check"
+    rounds.sync()
+    x, c, f = paid_before(files, snapshot.version)
+    estimated = estimated_best_constant(x, c, f)
+    mean = mean_knobs(snapshot)
+    policies = {Kind.CHECK_CONSTANT: estimated, Kind.CHECK_MEAN: mean}
+    law = rounds.run(Kind.CHECK, snapshot.version, snapshot).objectives[:, -1].copy()
+    constants = {}
+    for kind, knobs in policies.items():
+        found = rounds.run(kind, snapshot.version, constant_snapshot(snapshot, knobs))
+        constants[tuple(knobs.tolist())] = found.objectives[:, -1].copy()
+    return compare(law, constants)
+
+
+def paid_before(files: RunDir, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order."""
+    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.path}").rows)
+    rows = rows[((rows["kind"] == REUSED) | (rows["kind"] == Kind.COLLECT)) & (rows["step"] < step)]
+    return rows["x"], rows["c"], rows["f"]
+
+
+def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Check:
+    """Checks the law of a run that is not being trained, with ``config.check`` evaluations.
+
+    Raises:
+        UsageError: the run has no archive to keep the evaluations in, or it is damaged.
+    """
+    if not (files.path / NAME).is_file():
+        raise UsageError(f"RUN_DIR {files.path}: there is no {NAME} in it, in which the evaluations would be kept")
+    job = make_job(config, None)
+    archive = RunArchive(config, job, files.path, snapshot.version, f"RUN_DIR {files.path}")
+    with (
+        make_pool(job, config.drivers, config.backend, config.driver_timeout) as pool,
+        archive.recording(lambda kind, evaluations: None) as recorder,
+    ):
+        return run_check(Rounds(pool, job, recorder, Timing()), job, files, snapshot)
