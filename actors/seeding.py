@@ -22,6 +22,7 @@ class Stream(IntEnum):
     MINIBATCHES = 6
     HELD_OUT = 7
     CHECK = 8
+    IMITATION = 9
 
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:

@@ -8,11 +8,13 @@ from actors.trajectory import Trajectory
 from env.description import Description
 from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages
 from ppo.algorithm.agent import Agent
+from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch
 from ppo.algorithm.running_moments import RunningMoments
 from ppo.algorithm.schedules import Schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import GAEConfig, ResolvedConfig, SlotConfig
+from ppo.config.resolved import slot_evaluations
 
 
 def policy_spec(config: ResolvedConfig, described: Description) -> NetworkSpec:
@@ -28,6 +30,7 @@ class Learner:
     Args:
         config: what to train.
         spec: the policy's network.
+        reused: evaluations of f made before the run, which the schedules count as done.
 
     Attributes:
         step: training steps done.
@@ -35,8 +38,10 @@ class Learner:
         evaluations: evaluations of f so far.
     """
 
-    def __init__(self, config: ResolvedConfig, spec: NetworkSpec):
+    def __init__(self, config: ResolvedConfig, spec: NetworkSpec, reused: int = 0):
         self.config = config
+        per_slot = slot_evaluations(config.time_steps, config.advantages, config.reward)
+        self._head = reused / (config.episodes * per_slot)
         self.agent = Agent(spec, config)
         self.step = 0
         self.env_steps = 0
@@ -47,7 +52,7 @@ class Learner:
     @property
     def schedule(self) -> Schedule:
         """The scheduled values of the current training step."""
-        return schedule(self.config, self.step)
+        return schedule(self.config, self.step, self._head)
 
     @property
     def _normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
@@ -139,6 +144,11 @@ class Learner:
         """Takes over the parameters, and the observation normaliser that they were trained with."""
         self.agent.warm_start(part_of("agent", state))
         self.obs_moments.restore(part_of("obs_moments", state))
+
+    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
+        """Starts from the best of evaluations: knobs ``[n, knobs]``, conditions ``[n, conditions]``, values ``[n]``."""
+        theta = imitate(self.agent.policy, self.agent.theta, x, c, f, self.config.seed)
+        self.agent.theta[:] = theta
 
 
 def raw_rewards(trajectory: Trajectory, config: GAEConfig) -> np.ndarray:

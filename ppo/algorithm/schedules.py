@@ -20,14 +20,17 @@ class Schedule:
     rank_weight: float
 
 
-def schedule(config: ResolvedConfig, step: int) -> Schedule:
+def schedule(config: ResolvedConfig, step: int, head: float = 0.0) -> Schedule:
     """Returns the values of training step ``step``, counted from 0.
+
+    What was evaluated before the run counts as ``head`` training steps before the first: the floor starts as far down
+    as they would have brought it.
 
     The floor falls exponentially in a power of the progress. The learning rate warms up, falls with a power of the
     floor, so that a step of Adam stays within PPO's trust region as the policy narrows, and linearly if it is
     annealed. ``docs/method.md`` gives the reasons.
     """
-    progress = step / config.training_steps
+    progress = (head + step) / (head + config.training_steps)
     first, final = config.std_floor, config.std_floor_final
     floor = first * (final / first) ** progress**config.std_floor_power if first else 0.0
     narrowing = floor / first if first else 1.0  # the floor as a share of the first one

@@ -23,7 +23,6 @@ class RunArchive:
         config: what is trained.
         job: the job of the run.
         path: directory of the run.
-        step: training steps that its checkpoint holds.
         name: what a message calls a run that goes on, such as ``--resume runs/a``; None for a new run.
 
     Attributes:
@@ -32,11 +31,10 @@ class RunArchive:
             a driver was lost, or of slots that failed.
 
     Raises:
-        UsageError: the archive is damaged, or of another problem or version, or lacks training steps in between; or
-            what is to be reused cannot be.
+        UsageError: the archive is damaged, or of another problem or version; or what is to be reused cannot be.
     """
 
-    def __init__(self, config: ResolvedConfig, job: Job, path: pathlib.Path, step: int, name: str | None):
+    def __init__(self, config: ResolvedConfig, job: Job, path: pathlib.Path, name: str | None):
         self._job, self._path = job, path
         self._tuning = job.problem.family == "tuning"
         self._wanted = self._tuning or config.record
@@ -53,10 +51,17 @@ class RunArchive:
             sound = accepted(paid)
             self.lost += len(paid) - len(sound)
             self._replay = Replay(sound, job, name)
-            if (gap := self._replay.first_gap(step)) is not None:
-                raise UsageError(
-                    f"{name}: the archive lacks training step {gap}, which the checkpoint does not hold either"
-                )
+
+    def check_whole(self, step: int) -> None:
+        """Checks that the archive lacks no training step from ``step`` on, which is where the checkpoint stands.
+
+        Raises:
+            UsageError: it lacks one that later ones rest on.
+        """
+        if self._replay and (gap := self._replay.first_gap(step)) is not None:
+            raise UsageError(
+                f"--resume {self._path}: the archive lacks training step {gap}, and the checkpoint stands before it"
+            )
 
     @contextlib.contextmanager
     def recording(self, paid: Callable[[Kind, int], None]) -> Iterator[Recorder | None]:

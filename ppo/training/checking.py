@@ -59,7 +59,7 @@ def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Ch
     if not (files.path / NAME).is_file():
         raise UsageError(f"RUN_DIR {files.path}: there is no {NAME} in it, in which the evaluations would be kept")
     job = make_job(config, None)
-    archive = RunArchive(config, job, files.path, snapshot.version, f"RUN_DIR {files.path}")
+    archive = RunArchive(config, job, files.path, f"RUN_DIR {files.path}")
     with (
         make_pool(job, config.drivers, config.backend, config.driver_timeout) as pool,
         archive.recording(lambda kind, evaluations: None) as recorder,

@@ -100,11 +100,15 @@ class Trainer:
         torch.set_num_threads(config.torch_threads)
         self.evaluator, eval_starts = make_evaluator(config)
         self.job = make_job(config, eval_starts, str(self.files.path.absolute()) if profile else None)
-        self.learner = Learner(config, policy_spec(config, self.job.description))
+        self._archive = RunArchive(config, self.job, self.files.path, f"--resume {run_dir}" if resume else None)
+        reused = self._archive.reused
+        self.learner = Learner(config, policy_spec(config, self.job.description), len(reused))
         self._tracker, self._resources = Tracker(track), Resources()
         self._meta = restore(self.learner, self.files, resume)
-        name = f"--resume {self.files.path}" if resume else None
-        self._archive = RunArchive(config, self.job, self.files.path, self.learner.step, name)
+        self._archive.check_whole(self.learner.step)
+        if len(reused) and self.learner.step == 0:
+            sound = reused[~reused["failed"]]
+            self.learner.imitate(sound["x"], sound["c"], sound["f"])
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
