@@ -22,7 +22,7 @@ from env.make import Problem
 from ppo.config import Config, resolve
 from ppo.config.command_line import parse_as, run_main
 from ppo.evaluation.held_out import RandomActions, TrainedPolicy, held_out_returns
-from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret
+from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret, regret_words
 from ppo.training.run_dir import RunDir
 
 
@@ -149,9 +149,7 @@ def main(argv: list[str]) -> None:
     print(f"{'':24}{'mean':>12}{'median':>12}{'95 %':>12}{'worst':>12}")
     for name, label in (("regret", "regret of the law"), ("minimum", "minimum of f")):
         print(f"{label:24}" + "".join(f"{summary[f'{name}_{kind}']:12.3g}" for kind in KINDS))
-    constant = summary["constant_regret_median"]
-    share = summary["regret_median"] / constant
-    print(f"median regret of the best constant knobs: {constant:.3g}; the law's is {share:.2%} of it")
+    print(regret_words(summary["regret_median"], summary["constant_regret_median"]))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import pathlib
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -60,7 +61,8 @@ def train(
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
-                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.path}")
+                law = f", or measure its law with python -m ppo.evaluate {files.path}" if done else ""
+                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.path}{law}")
             next(trainer)
         return trainer.finish(pictures)
 
@@ -72,8 +74,9 @@ def interruptible() -> Iterator[threading.Event]:
 
     def handle(number: int, frame: Any) -> None:
         if interrupted.is_set():
-            raise KeyboardInterrupt("at once; the last checkpoint stands")
+            raise KeyboardInterrupt("at once; all but the evaluations under way is kept")
         interrupted.set()
+        print("\nending after this training step; Ctrl-C again ends at once", file=sys.stderr)
 
     previous = signal.signal(signal.SIGINT, handle)
     try:

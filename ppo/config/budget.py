@@ -1,13 +1,24 @@
 """What a budget of evaluations sets: the training steps, the slots of each, and the schedules."""
 
 import math
-from typing import Any
+
+import numpy as np
 
 from env.errors import UsageError
 
-LEAST_SLOTS = 3
+LEAST_SLOTS, MOST_SLOTS = 3, 30
 LEAST_CHECK = 15
 """Evaluations that a check of the law takes at the least: five under the law, and five under each of two constants."""
+
+SLOTS = (150, 500, 1500, 9000, 150_000)
+"""How many slots the columns below are for."""
+LOGARITHMIC = {
+    "std_floor": (0.35, 0.35, 0.3, 0.3, 0.3),
+    "narrowing": (0.2, 0.1, 0.1, 0.03, 1 / 3000),  # the last std floor as a share of the first
+    "std_floor_power": (0.85, 0.85, 0.85, 0.45, 0.45),
+    "rank_fade": (0.5, 0.5, 0.5, 0.03, 0.03),
+}
+LINEAR = {"warmup": (0.0, 0.0, 0.0, 0.1, 0.1), "update_damping": (0.5, 0.5, 0.8, 0.8, 0.8)}
 
 
 def training_plan(evaluations: int, per_slot: int, episodes: int | None) -> tuple[int, int]:
@@ -32,15 +43,23 @@ def training_plan(evaluations: int, per_slot: int, episodes: int | None) -> tupl
 
 def _divisor(slots: int, wanted: int) -> int:
     """Returns the number near a wanted one that leaves the least of so many slots unspent."""
-    near = range(max(1, math.ceil(0.8 * wanted)), min(slots, math.floor(1.25 * wanted)) + 1)
+    near = range(math.floor(0.8 * wanted) or 1, min(slots, math.ceil(1.25 * wanted)) + 1)
     return min(near, key=lambda count: (slots % count, abs(count - wanted)))
 
 
 def slots_of_step(slots: int) -> int:
-    """Returns how many of so many slots a training step should have: more where there are many to spend."""
-    return max(1, min(30, round(slots**0.4)))
+    """Returns how many of so many slots a training step should have: few slots, few steps and few slots each."""
+    return max(1, min(MOST_SLOTS, round(slots**0.5)))
 
 
-def schedules(slots: int) -> dict[str, Any]:
-    """Returns the fields that depend on how many slots there are to spend; ``docs/method.md`` gives the reasons."""
-    return {}
+def schedules(slots: int) -> dict[str, float]:
+    """Returns the fields that depend on how many slots there are to spend; ``docs/method.md`` gives the reasons.
+
+    They are interpolated in the logarithm of the slots, and those of the last column are the defaults.
+    """
+    at = np.log(np.clip(slots, SLOTS[0], SLOTS[-1]))
+    values = {name: np.interp(at, np.log(SLOTS), np.log(column)) for name, column in LOGARITHMIC.items()}
+    fields = {name: float(np.exp(value)) for name, value in values.items()}
+    fields |= {name: float(np.interp(at, np.log(SLOTS), column)) for name, column in LINEAR.items()}
+    fields["std_floor_final"] = fields["std_floor"] * fields.pop("narrowing")
+    return {name: float(f"{value:.4g}") for name, value in fields.items()}

@@ -79,8 +79,8 @@ class Config:
     """Least standard deviation of a continuous policy at the start of training (tuning: 0.3; control: 0)."""
     std_floor_final: float | None = None
     """Least standard deviation at the end of training (tuning: 1e-4; control: 0)."""
-    std_floor_power: float = 0.45
-    """The floor falls exponentially in this power of the progress: below 1 fast at first and slowly later."""
+    std_floor_power: float | None = None
+    """The floor falls exponentially in this power of the progress: below 1 fast at first and slowly later (0.45)."""
     learning_rate: float | None = None
     """Adam's step size at the start (tuning: 6e-3; control: 3e-4; usual: 1e-4 to 1e-2)."""
     learning_rate_power: float = 0.6

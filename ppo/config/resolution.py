@@ -37,7 +37,7 @@ def resolve(config: Config) -> ResolvedConfig:
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()
     filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
-    filled |= {"time_steps": length, "eval_every": 0 if config.evaluations else 10}
+    filled |= {"time_steps": length, "eval_every": 0 if config.evaluations else 10, "std_floor_power": 0.45}
     if config.algo == "reinforce":
         filled |= defaults.REINFORCE
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}

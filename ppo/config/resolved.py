@@ -26,6 +26,7 @@ class ResolvedConfig(Config):
     noise: Literal["mirrored", "independent"] = field()
     std_floor: float = field()
     std_floor_final: float = field()
+    std_floor_power: float = field()
     learning_rate: float = field()
     warmup: float = field()
     advantages: Literal["slot", "gae"] = field()

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from actors.law import Law
+from actors.snapshot import Snapshot
 from env.objectives import Objective
+from ppo.config import ResolvedConfig
 from ppo.evaluation.conditions import fixed_conditions
 
 LINE_POINTS = 201  # points for a single condition
@@ -58,6 +60,25 @@ def measure_regret(objective: Objective, law: Law) -> Regret | None:
         return None
     knobs = law(conditions)
     return Regret(conditions, knobs, np.asarray(objective(knobs, conditions)), *solution)
+
+
+def known_regret(config: ResolvedConfig, snapshot: Snapshot) -> dict[str, dict[str, float]]:
+    """Returns the median regrets of a law and of the best constant knobs for the summary of a run with a budget.
+
+    They count as no evaluations. Empty for a run without a budget, which is scored in training, and where the optimum
+    is not known.
+    """
+    objective = config.problem().objective() if config.evaluations else None
+    found = measure_regret(objective, Law(snapshot)) if objective else None
+    if objective is None or found is None:
+        return {}
+    return {"regret": {"median": float(np.median(found.regret)), "constant_median": constant_regret(objective, found)}}
+
+
+def regret_words(law: float, constant: float) -> str:
+    """Returns the median regret of a law beside that of the best constant knobs, in words."""
+    share = f"{law / constant:.3g} times" if constant > 0 else "beside"
+    return f"median regret {law:.3g}, {share} that of the best constant knobs, {constant:.3g}"
 
 
 def constant_regret(objective: Objective, found: Regret) -> float:

@@ -11,6 +11,7 @@ from env.errors import UsageError
 from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
 from ppo.evaluation.plots import matplotlib_installed
+from ppo.evaluation.regret import regret_words
 from ppo.training.run_dir import Row
 from ppo.training.timing import PHASES, Timing
 
@@ -99,6 +100,8 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
                 f"training steps {score['last_1000_mean']:.4g})",
             )
         )
+    if "regret" in summary:
+        lines.append(("result", regret_words(*summary["regret"].values())))
     if "check" in summary:
         lines.append(("check", summary["check"]["words"]))
     spent = f"{summary['env_steps']:,} env steps"

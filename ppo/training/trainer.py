@@ -31,6 +31,7 @@ from ppo.algorithm.learner import Learner, policy_spec
 from ppo.config import ResolvedConfig
 from ppo.evaluation.check import ROUNDS, Check
 from ppo.evaluation.evaluator import make_evaluator
+from ppo.evaluation.regret import known_regret
 from ppo.training.archiving import RunArchive
 from ppo.training.checking import run_check
 from ppo.training.job import make_job
@@ -261,6 +262,7 @@ class Trainer:
         }
         if check is not None:
             summary["check"] = check.as_json()
+        summary |= known_regret(self.config, snapshot)
         self.files.write_law(snapshot)
         self.files.write_json("timing.json", self.timing.summary())
         self.files.write_json("summary.json", summary)
