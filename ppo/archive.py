@@ -52,7 +52,7 @@ def describe(contents: Contents) -> str:
     if "seconds" in (rows.dtype.names or ()):
         lines.append(f"seconds  {rows['seconds'].sum():.3g} in f; {int(rows['failed'].sum())} failed")
     if contents.lost:
-        lines.append(f"lost     {contents.lost} in flight at kills, at the most")
+        lines.append(f"lost     at most {contents.lost}, in flight when the run or a driver was killed, or now")
     if contents.cut:
         lines.append(f"cut      {contents.cut} bytes at the end, which an interrupted write left")
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from threadpoolctl import threadpool_limits
@@ -68,19 +68,34 @@ class ThreadPool(Pool):
     def result(self) -> RoundResult:
         assert self._round is not None, "submit comes before result"
         current = self._round
-        run = self._threads.map if self._threads else map
         workers = self._collectors[: len(current.tasks)]
         started = time.monotonic()
         for collector in workers:
             collector.update(current.snapshot)
         held = time.monotonic()
         try:
-            list(run(current.run, workers))
+            self._run(current, workers)
         except UsageError:
             raise  # what could not be recorded, which is no fault of a driver's
         except Exception as error:
             raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
         return RoundResult(current.merger.result(), current.shares, held - started, time.monotonic() - held)
+
+    def _run(self, current: _Round, workers: list[Collector]) -> None:
+        """Lets the collectors run all tasks; it ends when no thread has one left, so that all that arrives is kept."""
+        if not self._threads:
+            for collector in workers:
+                current.run(collector)
+            return
+        running = [self._threads.submit(current.run, collector) for collector in workers]
+        try:
+            wait(running)
+        except BaseException:  # Ctrl-C
+            current.tasks.clear()
+            wait(running)
+            raise
+        for done in running:
+            done.result()
 
     def close(self) -> None:
         if self._threads:

@@ -113,8 +113,10 @@ class Archive:
 
     def close(self) -> None:
         """Makes what was written durable, and closes the file."""
-        self.sync()
-        os.close(self._file)
+        try:
+            self.sync()
+        finally:
+            os.close(self._file)
 
     def _append(self, record: bytes) -> None:
         """Writes a record; once that has failed nothing more is written, so that no record follows a torn one.

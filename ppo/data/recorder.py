@@ -1,6 +1,6 @@
 """The recorder of a run: what arrives from drivers goes to the archive first, and what it holds is not run again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -23,6 +23,7 @@ class Recorder:
         job: the job of the run.
         replay: what was recorded before; None for nothing.
         paid: called with the kind of the round and the number of evaluations that arrived, or that were played back.
+        recorded: training steps outside tuning that the archive holds already.
 
     Attributes:
         trajectories: of the current round, those that were recorded before.
@@ -30,11 +31,18 @@ class Recorder:
         lost: evaluations that were in flight when drivers were lost.
     """
 
-    def __init__(self, archive: Archive, job: Job, replay: Replay | None, paid: Callable[[Kind, int], None]):
+    def __init__(
+        self,
+        archive: Archive,
+        job: Job,
+        replay: Replay | None,
+        paid: Callable[[Kind, int], None],
+        recorded: Collection[int] = (),
+    ):
         self.archive, self.lost = archive, 0
         self.trajectories: Sequence[Trajectory] = []
         self.slot_by_slot = True
-        self._job, self._replay, self._paid = job, replay, paid
+        self._job, self._replay, self._paid, self._recorded = job, replay, paid, recorded
         self._tuning = job.problem.family == "tuning"
         self._row = row_type(job)
         self._seconds = float("inf") if self._tuning else 0.0  # of an evaluation in the last round; not known at first
@@ -60,9 +68,10 @@ class Recorder:
 
     def arrived(self, trajectory: Trajectory) -> None:
         """Keeps a trajectory: written at once where f is slow, and at the end of the round where it is quick."""
-        if not self._tuning and self._round[0] != Kind.COLLECT:
+        kind, step = self._round
+        if not self._tuning and (kind != Kind.COLLECT or step in self._recorded):
             return
-        rows = rows_of(trajectory, *self._round, self._row, self._job.evaluate_starts)
+        rows = rows_of(trajectory, kind, step, self._row, self._job.evaluate_starts)
         if self._tuning:
             self._measured.append(float(rows["seconds"].mean()))
         if self.slot_by_slot:
@@ -70,7 +79,7 @@ class Recorder:
             self.archive.sync_if_due()
         else:
             self._pending.append(rows)
-        self._paid(self._round[0], int(trajectory.evaluations.sum()))
+        self._paid(kind, int(trajectory.evaluations.sum()))
 
     def lost_task(self, task: Task) -> None:
         """Counts the evaluations of a task that a lost driver had."""
@@ -78,10 +87,10 @@ class Recorder:
         self.lost += evaluations
         self.archive.add_lost(evaluations)
 
-    def end(self) -> None:
-        """Closes the round, whether it was completed or not."""
+    def end(self, completed: bool) -> None:
+        """Closes the round; of one that was not completed, evaluations of f are kept, and nothing else is."""
         pending, self._pending = self._pending, []
-        if pending:
+        if pending and (completed or self._tuning):
             self.archive.add_rows(np.concatenate(pending))
         self.archive.sync_if_due()
         if self._measured:

@@ -25,29 +25,22 @@ def read_reused(sources: Iterable[str], job: Job) -> np.ndarray:
 
     Returns:
         Rows of its archive, ``[n]``, numbered in the order of the sources; an evaluation that several of them hold
-        comes once.
+        comes once, and repeated measurements within one of them all come.
 
     Raises:
         UsageError: a source cannot be read, or is of another problem.
     """
-    parts = [np.empty(0, row_type(job))]
+    parts, known = [np.empty(0, row_type(job))], set[bytes]()
     for source in sources:
         path = pathlib.Path(source)
         name = f"--reuse {source}"
-        parts.append(_read_table(path, name, job) if path.is_file() else _read_run(path, name, job))
+        rows = _read_table(path, name, job) if path.is_file() else _read_run(path, name, job)
+        facts = [row.tobytes() for row in np.column_stack([rows["x"], rows["c"], rows["f"]])]
+        parts.append(rows[[fact not in known for fact in facts]])
+        known.update(facts)
     rows = np.concatenate(parts)
-    rows = rows[_first_copies(rows)]
     rows["kind"], rows["step"], rows["slot"], rows["time_step"] = REUSED, STEP, np.arange(len(rows)), 0
     return rows
-
-
-def _first_copies(rows: np.ndarray) -> np.ndarray:
-    """Returns the places of the rows that are no copies of earlier ones."""
-    facts = rows[["x", "c", "f", "seconds", "driver"]]
-    copied = np.ascontiguousarray(facts.astype(facts.dtype)).tobytes()
-    width = len(copied) // len(rows) if len(rows) else 1
-    _, first = np.unique(np.frombuffer(copied, np.dtype((np.void, width))), return_index=True)
-    return np.sort(first)
 
 
 def _read_run(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
@@ -66,7 +59,7 @@ def _read_table(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
     knobs, conditions = row["x"].shape[0], row["c"].shape[0]
     columns = [*(f"x_{j}" for j in range(knobs)), *(f"c_{j}" for j in range(conditions)), "f"]
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             table = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
@@ -91,5 +84,5 @@ def _number(text: str | None, where: str, bounded: bool) -> float:
     except ValueError:
         raise UsageError(f"{where}: {text!r} is no number") from None
     if bounded and not abs(value) <= 1:
-        raise UsageError(f"{where}: {text} is outside [-1, 1], in which knobs and conditions are given")
+        raise UsageError(f"{where}: {text!r} is outside [-1, 1], in which knobs and conditions are given")
     return value

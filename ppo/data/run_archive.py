@@ -1,5 +1,6 @@
 """The archive in a run directory: made for the run's job, and read only if it is the job's."""
 
+import json
 import pathlib
 
 import numpy as np
@@ -17,7 +18,8 @@ def signature(job: Job) -> Signature:
     sizes = {"observation": described.obs_dim, "action": described.action_dim}
     if problem.family == "tuning":
         sizes = {"knobs": described.action_dim, "conditions": described.obs_dim - described.action_dim}
-    return {"env": problem.env, "env_kwargs": dict(problem.env_kwargs), **sizes}
+    keywords = json.loads(json.dumps(dict(problem.env_kwargs)))  # as they come back from a header: lists for tuples
+    return {"env": problem.env, "env_kwargs": keywords, **sizes}
 
 
 def check_same_problem(contents: Contents, job: Job, name: str) -> None:

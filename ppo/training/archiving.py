@@ -70,5 +70,8 @@ class RunArchive:
             yield None
             return
         archive = open_for_run(self._path, self._job, self._contents, self.reused)
-        with contextlib.closing(Recorder(archive, self._job, self._replay, paid)) as recorder:
+        recorded = set[int]()
+        if self._contents is not None and not self._tuning:
+            recorded.update(self._contents.rows["step"].tolist())
+        with contextlib.closing(Recorder(archive, self._job, self._replay, paid, recorded)) as recorder:
             yield recorder

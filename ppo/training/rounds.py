@@ -35,7 +35,7 @@ class Rounds:
             FloatingPointError: the environment gave a value that is not finite.
             UsageError: the archive is another run's, or cannot be written to.
         """
-        started = time.perf_counter()
+        started, done = time.perf_counter(), None
         try:
             if self.recorder:
                 self.recorder.begin(kind, step, snapshot, self.pool.drivers)
@@ -43,7 +43,7 @@ class Rounds:
             done = self.pool.result()
         finally:
             if self.recorder:
-                self.recorder.end()
+                self.recorder.end(done is not None)
         check_finite(done.trajectory, kind == Kind.COLLECT and self._job.evaluate_starts)
         self._timing.add("broadcast", done.broadcast)
         self._timing.add(PHASE_OF.get(kind, "evaluate"), time.perf_counter() - started - done.broadcast)

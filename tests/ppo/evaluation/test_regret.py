@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from actors import Law
-from ppo.evaluation.regret import constant_regret, measure_regret, regret_conditions
+from actors import Law, NetworkSpec, Snapshot
+from ppo import Config, resolve
+from ppo.evaluation.regret import constant_regret, known_regret, measure_regret, regret_conditions, regret_words
 from tests.problems import Quadratic, UnknownOptimum
 
 
@@ -52,3 +53,44 @@ def test_several_conditions_are_a_sobol_set():
 
 def test_of_an_unknown_optimum_there_is_no_regret():
     assert measure_regret(UnknownOptimum(), KnownLaw(UnknownOptimum(), [0, 0])) is None
+
+
+def linear_snapshot(weight, bias):
+    """Returns the snapshot of a law for Quadratic: ``bias + weight c``."""
+    spec = NetworkSpec(3, (), "tanh", "gaussian", 2)
+    theta = np.zeros(spec.size)
+    spec.views(theta)[0][0][2, :2], spec.views(theta)[0][1][:2] = weight, bias
+    return Snapshot(0, spec, theta)
+
+
+def test_a_run_with_a_budget_is_told_the_regret_beside_that_of_constants():
+    config = resolve(Config(env="tests.problems:Quadratic", evaluations=300))
+    found = known_regret(config, linear_snapshot([0.5, 0.0], [0.0, 0.3]))["regret"]
+    assert found["median"] == pytest.approx(0.16 * 0.5**4)  # the second knob is off by 0.4 c^2, the first by nothing
+    best = Quadratic().best(regret_conditions(1))
+    constant = np.median(((best - best.mean(axis=0)) ** 2).sum(axis=1))
+    assert found["constant_median"] == pytest.approx(constant, rel=1e-3)
+    assert list(found) == ["median", "constant_median"]
+
+
+@pytest.mark.parametrize("config", [Config("tests.problems:Quadratic"), Config("tests.problems:UnknownOptimum")])
+def test_without_a_budget_there_is_none_to_tell(config):
+    assert known_regret(resolve(config), linear_snapshot(0, 0)) == {}
+
+
+def test_of_an_unknown_optimum_there_is_none_to_tell():
+    config = resolve(Config("tests.problems:UnknownOptimum", evaluations=300))
+    assert known_regret(config, linear_snapshot(0, 0)) == {}
+
+
+@pytest.mark.parametrize(
+    ("law", "constant", "words"),
+    [
+        (0.05, 0.2, "median regret 0.05, 0.25 times that of the best constant knobs, 0.2"),
+        (3.0, 0.001, "median regret 3, 3e+03 times that of the best constant knobs, 0.001"),
+        (1e-4, 0.0, "median regret 0.0001, beside that of the best constant knobs, 0"),
+        (1e-4, -1e-9, "median regret 0.0001, beside that of the best constant knobs, -1e-09"),
+    ],
+)
+def test_regrets_in_words(law, constant, words):
+    assert regret_words(law, constant) == words

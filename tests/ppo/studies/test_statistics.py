@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppo.studies.statistics import interquartile_mean, interval, ratio, student_interval, summarised
+from ppo.studies.statistics import interquartile_mean, interval, ratio, summarised
 
 
 def test_the_interquartile_mean_drops_a_quarter_at_each_end():
@@ -23,13 +23,6 @@ def test_the_interval_holds_the_centre_and_is_reproducible():
 def test_ratios_are_taken_pair_by_pair():
     b = [1.0, 1e-3, 50.0, 7.0]
     assert ratio([2 * value for value in b], b) == pytest.approx((2, 2, 2))
-
-
-def test_a_paired_gain_and_its_interval():
-    mean, half = student_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert mean == 3
-    assert half == pytest.approx(1.963, abs=1e-3)  # 2.776 * sqrt(2.5 / 5)
-    assert student_interval(np.array([4.0])) == (4.0, np.inf)
 
 
 def test_a_summary_is_median_interquartile_mean_and_worst():
