@@ -25,6 +25,7 @@ from env.objectives import Ackley
 from ppo.config import Config
 from ppo.evaluation.conditions import fixed_conditions
 from ppo.evaluation.evaluator import LINE_POINTS, SOBOL_POINTS
+from ppo.experiments.archive_benchmarks import recording, replay
 from ppo.experiments.stable_baselines3 import (
     LEARNING_STEPS,
     TRAINING_STEP,
@@ -272,4 +273,7 @@ FIGURES: dict[str, Callable[[], Values]] = {
     "--drivers auto, 1 ms": lambda: automatic(1.0, "+10 %"),
     "--drivers auto, 5 ms": lambda: automatic(5.0, "+10 %"),
     "--drivers auto, 20 ms": lambda: automatic(20.0, "+10 %"),
+    "archive, share of a training step": lambda: recording(0.0, 300, "5 %"),
+    "archive, share at 1 ms an evaluation": lambda: recording(1.0, 15, "1 %"),
+    "replay of 60,000 evaluations": lambda: replay("1 times"),
 }

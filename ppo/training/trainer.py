@@ -78,6 +78,7 @@ class Trainer:
         learner: the state of the training.
         timing: where its time goes.
         files: the run directory.
+        rounds: runs and records the rounds of slots.
 
     Raises:
         UsageError: a setting that cannot work.
@@ -131,7 +132,7 @@ class Trainer:
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
-        self._rounds = Rounds(pool, self.job, recorder, self.timing)
+        self.rounds = Rounds(pool, self.job, recorder, self.timing)
         self._saved_at, self._saved_step, self._between_steps = time.monotonic(), self.learner.step, True
         return self
 
@@ -163,7 +164,7 @@ class Trainer:
         self.timing.begin_step()
         with self.timing.measure("broadcast"):
             snapshot = self._snapshot(Kind.COLLECT)
-        trajectory = self._rounds.run(Kind.COLLECT, self.learner.step, snapshot)
+        trajectory = self.rounds.run(Kind.COLLECT, self.learner.step, snapshot)
         self._between_steps = False
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
@@ -181,7 +182,7 @@ class Trainer:
         """Evaluates the current policy on the drivers, writes a row of ``metrics.csv``, and returns the score."""
         with self.timing.measure("broadcast"):
             snapshot = self._snapshot(Kind.EVALUATE)
-        trajectory = self._rounds.run(Kind.EVALUATE, self.learner.step, snapshot)
+        trajectory = self.rounds.run(Kind.EVALUATE, self.learner.step, snapshot)
         with self.timing.measure("other"):
             self._eval_evaluations += int(trajectory.evaluations.sum())
             score = self.evaluator.score(trajectory)
@@ -221,7 +222,7 @@ class Trainer:
 
     def _save(self) -> None:
         """Writes a checkpoint and the law; what they rest on is durable before."""
-        self._rounds.sync()
+        self.rounds.sync()
         meta = {"timing": self.timing.spent(), "eval_evaluations": self._eval_evaluations}
         self.files.save(self.learner.state(), meta | {"driver_restarts": self._driver_restarts})
         self.files.write_law(self.learner.snapshot())
@@ -234,7 +235,7 @@ class Trainer:
             f"--check: {self.config.check // ROUNDS * ROUNDS} more evaluations of f, a third under the law and a third "
             f"under each of two constant knobs, at the same fresh conditions"
         )
-        return run_check(self._rounds, self.job, self.files, self.learner.snapshot())
+        return run_check(self.rounds, self.job, self.files, self.learner.snapshot())
 
     @property
     def _driver_restarts(self) -> int:
@@ -253,7 +254,7 @@ class Trainer:
             "env_steps": self.learner.env_steps,
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self._eval_evaluations,
-            "lost_evaluations": self._archive.lost + self._rounds.lost,
+            "lost_evaluations": self._archive.lost + self.rounds.lost,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
             "driver_restarts": self._driver_restarts,

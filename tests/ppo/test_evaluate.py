@@ -1,14 +1,59 @@
 """``ppo.evaluate`` measures a finished run, writes and prints what it found, and refuses what it cannot measure."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
+from actors import Law
+from actors.law import load_snapshot
 from env import UsageError
 from ppo import Config, resolve
+from ppo.config.command_line import run_main
+from ppo.data.archive import NAME, read_archive
+from ppo.data.rows import KIND_NAMES
 from ppo.evaluate import evaluate, main
+from ppo.evaluation.check import check_starts, constant_snapshot
 from ppo.train import train
+from ppo.training.run_dir import RunDir
+from ppo.training.trainer import Trainer
+from tests import problems
+from tests.ppo.configs import SMALL
+
+UNKNOWN = dataclasses.replace(SMALL, env="tests.problems:UnknownOptimum", episodes=10, drivers=0)
+CHECKS = ("check", "check_constant", "check_mean")
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """Returns a function that trains a law and returns the directory of its run, and the summary."""
+
+    def run(config=UNKNOWN, **changes):
+        path = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
+        return path, train(dataclasses.replace(config, **changes), path, quiet=True, pictures=False)
+
+    return run
+
+
+@pytest.fixture
+def paid(monkeypatch):
+    """Returns the number of evaluations of each call of f."""
+    calls, original = [], problems.Quadratic.__call__
+
+    def counted(self, x, c):
+        calls.append(len(x))
+        return original(self, x, c)
+
+    monkeypatch.setattr(problems.Quadratic, "__call__", counted)
+    return calls
+
+
+def check_rows(run):
+    """Returns how many evaluations of each kind of check an archive holds."""
+    kinds = read_archive(run / NAME, "").rows["kind"]
+    counts = {KIND_NAMES[kind]: int((kinds == kind).sum()) for kind in np.unique(kinds).tolist()}
+    return tuple(counts.get(name, 0) for name in CHECKS)
 
 
 def test_a_run_is_evaluated_and_what_was_found_is_written(tmp_path, capsys):
@@ -33,11 +78,117 @@ def test_a_quiet_evaluation_prints_nothing(flags, drawn, tmp_path, capsys):
     assert (tmp_path / "run" / "regret.png").is_file() == drawn
 
 
-def test_what_has_no_known_optimum_says_so(tmp_path):
-    config = Config(env="tests.problems:UnknownOptimum", training_steps=1, episodes=4, eval_every=0)
-    train(config, tmp_path / "run", quiet=True, pictures=False)
-    with pytest.raises(UsageError, match="not known"):
-        evaluate(tmp_path / "run")
+def test_what_has_no_known_optimum_says_so(trained, capsys, monkeypatch):
+    run, summary = trained()
+    assert "check" not in summary
+    monkeypatch.setattr("sys.argv", ["ppo.evaluate", str(run)])
+    with pytest.raises(SystemExit) as end:
+        run_main(main)
+    assert end.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert len(printed.err.splitlines()) == 1
+    reason = "the optimum of UnknownOptimum is not known, and the law was not checked; --check 60 pays 60 evaluations"
+    assert printed.err.startswith(f"error: RUN_DIR {run}: {reason}")
+    assert not (run / "evaluation.json").exists()
+
+
+def test_a_check_in_training_is_what_is_evaluated(trained, paid, capsys):
+    run, summary = trained(check=30)
+    assert check_rows(run) == (10, 10, 10)
+    paid.clear()
+    found = evaluate(run)
+    assert found == {"policy_sha256": summary["policy_sha256"], "check": summary["check"]}
+    assert json.loads((run / "evaluation.json").read_text()) == found
+    main([str(run)])
+    assert capsys.readouterr().out == f"the law is {summary['check']['words']}\n"
+    assert paid == []
+
+
+def test_a_check_says_what_its_conditions_give(trained):
+    budget = {"evaluations": 600, "training_steps": None, "episodes": None, "update_epochs": None}
+    run, summary = trained(**budget, check=60, seed=5)
+    check, f, c = summary["check"], problems.UnknownOptimum(), np.unique(check_starts(5, 60, 2, 1)[:, 2:], axis=0)
+    assert summary["objective_evaluations"] == 600
+    assert (check["evaluations"], check["conditions"], check["noise"]) == (60, 16, 0)
+    assert check["law_mean"] == pytest.approx(f(Law.load(run / "law.npz")(c), c).mean())
+    assert check["constant_mean"] == pytest.approx(f(np.tile(check["constant_knobs"], (16, 1)), c).mean())
+    assert check["constant_knobs"] == pytest.approx([0, 0.3 - 0.4 / 3], abs=0.15)  # the mean of the best knobs
+    assert check["gain"] == pytest.approx(check["constant_mean"] - check["law_mean"])
+    assert check["words"].startswith("better by ")
+
+
+def test_a_later_check_is_that_of_training_and_pays_for_what_is_new_alone(trained, paid, capsys):
+    (run, _), (_, other) = trained(), trained(check=30)
+    paid.clear()
+    main([str(run), "--check", "30"])
+    assert sum(paid) == 30
+    assert check_rows(run) == (10, 10, 10)
+    found = json.loads((run / "evaluation.json").read_text())
+    assert found["check"] == other["check"]
+    assert capsys.readouterr().out == f"the law is {found['check']['words']}\n"
+    assert evaluate(run, check=30) == found
+    assert evaluate(run) == found
+    assert sum(paid) == 30
+    larger = evaluate(run, check=45)["check"]
+    assert sum(paid) == 45
+    assert check_rows(run) == (15, 15, 15)
+    assert (larger["evaluations"], larger["conditions"]) == (45, 12)
+    assert evaluate(run)["check"] == larger
+    assert evaluate(run, check=30) == found
+    assert sum(paid) == 45
+
+
+def test_a_check_begun_in_training_goes_on_later(trained, paid):
+    run, summary = trained(check=30)
+    paid.clear()
+    assert evaluate(run, check=30)["check"] == summary["check"]
+    assert paid == []
+    assert evaluate(run, check=47)["check"]["evaluations"] == 45
+    assert sum(paid) == 15
+
+
+def test_a_check_midway_changes_nothing_that_comes_later(trained, tmp_path):
+    _, summary = trained(check=15, training_steps=5)
+    config, run = dataclasses.replace(UNKNOWN, check=15, training_steps=5), tmp_path / "interrupted"
+    with Trainer(resolve(config), run, quiet=True) as trainer:
+        midway = [next(trainer) for _ in range(2)]
+    assert [step.number for step in midway] == [1, 2]
+    evaluate(run, check=30)
+    assert check_rows(run) == (10, 10, 10)
+    resumed = train(RunDir(run).config(), run, resume=True, quiet=True, pictures=False)
+    for name in ("policy_sha256", "check", "objective_evaluations", "eval_evaluations", "lost_evaluations", "eval"):
+        assert resumed[name] == summary[name]
+    assert check_rows(run) == (15, 15, 15)
+    assert evaluate(run)["check"] == summary["check"]
+
+
+def test_the_check_of_another_law_does_not_count(trained):
+    run, _ = trained(check=15)
+    evaluate(run)
+    RunDir(run).write_law(constant_snapshot(load_snapshot(run / "law.npz"), np.zeros(2)))
+    with pytest.raises(UsageError, match="the law was not checked"):
+        evaluate(run)
+
+
+def test_a_known_optimum_may_be_checked_too(trained):
+    run, _ = trained(env="tests.problems:Quadratic", evaluations=60, training_steps=None, episodes=None)
+    assert "check" not in evaluate(run, pictures=False)
+    found = evaluate(run, pictures=False, check=15)
+    assert found["check"]["evaluations"] == 15
+    assert found["regret_median"] == RunDir(run).summary()["regret"]["median"]
+    assert evaluate(run, pictures=False) == found
+
+
+def test_a_check_that_is_too_small_or_not_kept_is_refused(trained, paid):
+    run, _ = trained()
+    paid.clear()
+    with pytest.raises(UsageError, match="--check 3: must be at least 15"):
+        evaluate(run, check=3)
+    (run / NAME).unlink()
+    with pytest.raises(UsageError, match=r"there is no archive.bin in it, in which the evaluations would be kept"):
+        evaluate(run, check=30)
+    assert paid == []
 
 
 def test_outside_tuning_held_out_returns_are_measured(tmp_path, capsys):
@@ -55,7 +206,7 @@ def test_a_directory_without_a_finished_run_is_refused(tmp_path):
     with pytest.raises(UsageError, match="not a run directory"):
         evaluate(tmp_path)
     (tmp_path / "config.json").write_text(resolve(Config()).to_json())
-    with pytest.raises(UsageError, match="not finished"):
+    with pytest.raises(UsageError, match=r"there is no law.npz in it yet; go on with --resume"):
         evaluate(tmp_path)
     (tmp_path / "law.npz").write_bytes(b"PK")
     with pytest.raises(UsageError, match=r"its law.npz is damaged or of another version"):

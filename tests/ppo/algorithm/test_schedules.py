@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from ppo import Config, resolve
+from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.schedules import Schedule, schedule
 
 # 100 training steps, 10 of warming up; the floor falls from 0.1 to 0.001: by 100^-(progress^0.5).
@@ -79,3 +80,46 @@ def test_without_a_floor_the_rate_falls_linearly_alone():
     config = changed(std_floor=0.0, std_floor_final=0.0, warmup=0.0)
     for step in (0, 25, 99):
         assert schedule(config, step) == Schedule(0.0, pytest.approx(0.5 * (1 - step / 100)), 1.0)
+
+
+@pytest.mark.parametrize("step", EXPECTED)
+def test_a_head_of_0_changes_nothing(step):
+    assert schedule(SLOT, step, 0.0) == schedule(SLOT, step)
+
+
+@pytest.mark.parametrize("head", [50, 300])
+@pytest.mark.parametrize("step", [0, 10, 99])
+def test_a_head_starts_where_a_run_longer_by_it_would_be(head, step):
+    longer = changed(training_steps=100 + head, warmup=0.0)
+    found, expected = schedule(changed(warmup=0.0), step, head), schedule(longer, head + step)
+    assert dataclasses.asdict(found) == pytest.approx(dataclasses.asdict(expected))
+
+
+def test_values_with_a_head_by_hand():
+    # Progress 100 / 400, its root 0.5: a tenth of the first floor at the first step; the warm-up begins all the same.
+    found = schedule(SLOT, 0, 100 / 3)
+    expected = Schedule(0.01, 0.5 / 11 * 0.75 * 0.1**0.5, 1.0)
+    assert dataclasses.asdict(found) == pytest.approx(dataclasses.asdict(expected))
+
+
+def test_a_longer_head_starts_lower_and_ends_as_low():
+    floors = [schedule(SLOT, 0, head).std_floor for head in (0.0, 0.5, 3.0, 100.0, 1e6)]
+    assert floors == sorted(floors, reverse=True)
+    assert len(set(floors)) == 5
+    assert schedule(SLOT, 100, 77.0).std_floor == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "evaluations"),
+    [
+        ({}, 60),  # a training step has 30 slots of two evaluations
+        ({"episodes": 7}, 14),
+        ({"rank_fade": None, "reward": "improvement"}, 90),  # and one of the start
+        ({"rank_fade": None, "reward": "objective"}, 60),
+    ],
+)
+def test_a_learner_counts_reused_evaluations_in_training_steps(changes, evaluations):
+    config = changed(**changes)
+    spec = policy_spec(config, config.problem().describe())
+    assert Learner(config, spec, 5 * evaluations).schedule == schedule(config, 0, 5.0)
+    assert Learner(config, spec).schedule == schedule(config, 0)

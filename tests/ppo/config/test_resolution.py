@@ -8,6 +8,7 @@ import pytest
 from env import UsageError
 from ppo import Config, resolve
 from ppo.config import GAEConfig, ResolvedConfig, SlotConfig
+from ppo.config.budget import schedules
 from ppo.config.file import read_config
 from ppo.train import train
 from ppo.training.run_dir import RunDir
@@ -25,6 +26,12 @@ CASES = {
     "choices": (Config(env="CartPole-v1", time_steps=50), GAEConfig),
     "reinforce in control": (Config(env="CartPole-v1", algo="reinforce"), GAEConfig),
     "keywords": (Config(env="TempControl-v1", env_kwargs={"level": "high", "actions": True}), GAEConfig),
+    "a budget": (Config(evaluations=300), SlotConfig),
+    "a budget and some of what it sets": (Config(evaluations=301, episodes=7, std_floor=0.5, warmup=0.3), SlotConfig),
+    "a budget with gae": (Config(evaluations=1000, reward="improvement"), GAEConfig),
+    "a budget with reinforce": (Config(evaluations=60, algo="reinforce"), GAEConfig),
+    "a check": (Config(env="tests.problems:UnknownOptimum", evaluations=90, check=15), SlotConfig),
+    "reuse": (Config(reuse=("runs/a", "table.csv"), eval_every=3), SlotConfig),
 }
 
 
@@ -143,12 +150,46 @@ def test_an_objective_must_be_importable_by_the_drivers():
         ({"advantages": "slot", "time_steps": 1}, "--advantages slot: compares the time steps of a slot"),
         ({"env": "Pendulum-v1", "advantages": "slot"}, "--advantages slot: only a tuning problem takes it"),
         ({"env": "Pendulum-v1", "first_layer": "law"}, "--first-layer law: only a tuning problem takes it"),
+        ({"env": "Pendulum-v1", "evaluations": 300}, "--evaluations 300: only a tuning problem takes it"),
+        ({"env": "Pendulum-v1", "check": 60}, "--check 60: only a tuning problem takes it"),
+        ({"env": "Pendulum-v1", "reuse": ("a",)}, "--reuse ('a',): only a tuning problem takes it"),
+        ({"check": 3}, "--check 3: must be at least 15, or 0 for no check"),
+        ({"check": 14}, "--check 14: must be at least 15, or 0 for no check"),
+        ({"check": -1}, "--check -1: must be 0 or more"),
+        ({"evaluations": 0}, "--evaluations 0: must be at least 1"),
+        ({"evaluations": 5}, "--evaluations 5: the least that a law can be trained with is 6"),
+        ({"evaluations": 8, "reward": "improvement"}, "--evaluations 8: the least that a law can be trained with is 9"),
+        ({"evaluations": 99, "episodes": 50}, "--evaluations 99: the least that a law can be trained with in steps of"),
+        ({"evaluations": 300, "training_steps": 10}, "--evaluations 300: sets the training steps by itself (15), so"),
     ],
 )
 def test_a_value_that_cannot_work_is_named_by_its_flag(changes, message):
     with pytest.raises(UsageError) as error:
         resolve(Config(**changes))
     assert str(error.value).startswith(message)
+
+
+def test_a_budget_of_300_000_evaluations_has_the_defaults():
+    budget = resolve(Config(evaluations=300_000))
+    assert budget == dataclasses.replace(resolve(Config()), evaluations=300_000, eval_every=0)
+
+
+def test_a_budget_sets_what_is_not_given():
+    budget = resolve(Config(evaluations=300))
+    assert (budget.training_steps, budget.episodes, budget.eval_every) == (15, 10, 0)
+    assert {name: getattr(budget, name) for name in schedules(150)} == schedules(150)
+    given = {"episodes": 6, "std_floor": 0.2, "std_floor_final": 0.01, "std_floor_power": 0.7, "rank_fade": 0.0}
+    given |= {"warmup": 0.4, "update_damping": 0.0, "eval_every": 5, "learning_rate": 0.1}
+    for name, value in given.items():
+        steps = 25 if name == "episodes" else 15
+        expected = dataclasses.replace(budget, training_steps=steps, **{name: value})
+        assert resolve(Config(evaluations=300, **{name: value})) == expected
+    everything = resolve(Config(evaluations=300, **given))
+    assert everything == dataclasses.replace(budget, training_steps=25, **given)
+
+
+def test_no_field_of_the_other_kind_of_advantages_comes_from_a_budget():
+    assert resolve(Config(evaluations=300, advantages="gae")).rank_fade is None
 
 
 def test_sizes_may_come_as_keywords_of_a_built_in_objective():

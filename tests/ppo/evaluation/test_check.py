@@ -52,7 +52,6 @@ def test_conditions_fill_their_range_and_knobs_stand_at_the_centre():
 
 def test_conditions_depend_on_the_seed_and_the_number_of_conditions_alone():
     starts = check_starts(0, 60, 1, 1)
-    np.random.default_rng().random()
     assert np.array_equal(check_starts(0, 60, 1, 1), starts)
     assert np.array_equal(check_starts(0, 60, 4, 1)[:, 4:], starts[:, 1:])
     others = [check_starts(seed, 60, 1, 1) for seed in (1, 2, 2**32 - 1)]
