@@ -8,7 +8,7 @@ import pathlib
 import textwrap
 from typing import Any
 
-from ppo import bench, evaluate, study, tune
+from ppo import archive, bench, evaluate, study, tune
 from ppo.config.command_line import TrainArguments
 from ppo.config.fields import Config, flag
 
@@ -26,6 +26,7 @@ Ctrl-C.
 COMMANDS: dict[str, type] = {
     "train": TrainArguments,
     "evaluate": evaluate.Arguments,
+    "archive": archive.Arguments,
     "tune": tune.Arguments,
     "bench": bench.Arguments,
     "study": study.Arguments,
@@ -65,9 +66,10 @@ def reference() -> str:
     shared = [field.name for field in dataclasses.fields(Config)]
     parts = [HEAD]
     for command, kind in COMMANDS.items():
-        own = [field.name for field in dataclasses.fields(kind) if field.name not in shared]
+        configures = issubclass(kind, Config)
+        own = [field.name for field in dataclasses.fields(kind) if not configures or field.name not in shared]
         parts.append(f"## python -m ppo.{command}\n")
-        if issubclass(kind, Config):
+        if configures:
             parts.append("Takes the flags of the configuration, below, and these:\n")
         parts.append(table(kind, own))
     parts.append("## The configuration\n\nThe flags of `ppo.train` and `ppo.tune`, and the keys of `config.json`.\n")

@@ -20,11 +20,12 @@ OPTIONS = {"seeds", "quick", "only"}  # options that only some studies take
 class Arguments:
     """Runs a study. The same command continues it after an interruption."""
 
-    study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation", "control", "tempcontrol"]]
+    study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation", "budget", "control", "tempcontrol"]]
     """scaling: collect, train and broadcast for 0 to 64 drivers and evaluations of 0, 1 and 20 ms (64 episodes x 2
     time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
     thesis: the thesis's learning experiments, its results beside this program's. ablation: the defaults, each changed
-    alone. control: Gymnasium's tasks. tempcontrol: the article's models on its slow process, and simple controllers."""
+    alone. budget: laws of 300 to 18,000 evaluations. control: Gymnasium's tasks. tempcontrol: the article's models on
+    its slow process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
     seeds: int = 10

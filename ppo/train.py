@@ -53,10 +53,7 @@ def train(
 
     trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()):
-        if not quiet:
-            steps = f"its {summary['training_steps']:,} training steps are done"
-            print(f"{files.path}: {steps}; nothing was run or paid for")
-        return summary
+        return _nothing_left(files, summary, quiet)
     with trainer:
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
@@ -65,6 +62,14 @@ def train(
                 raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.path}{law}")
             next(trainer)
         return trainer.finish(pictures)
+
+
+def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
+    """Says that a run that is resumed was finished before, and returns its summary."""
+    if not quiet:
+        done = f"its {summary['training_steps']:,} training steps are done"
+        print(f"{files.path}: {done}; nothing was run or paid for")
+    return summary
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from ppo.data.rows import KIND_NAMES
 from ppo.evaluate import evaluate, main
 from ppo.evaluation.check import check_starts, constant_snapshot
 from ppo.train import train
+from ppo.training.checking import paid_before
 from ppo.training.run_dir import RunDir
 from ppo.training.trainer import Trainer
 from tests import problems
@@ -144,8 +145,18 @@ def test_a_check_begun_in_training_goes_on_later(trained, paid):
     paid.clear()
     assert evaluate(run, check=30)["check"] == summary["check"]
     assert paid == []
-    assert evaluate(run, check=47)["check"]["evaluations"] == 45
+    larger = evaluate(run, check=47)
+    assert larger["check"]["evaluations"] == 45
+    assert evaluate(run) == larger
     assert sum(paid) == 15
+
+
+def test_the_model_takes_what_was_trained_on_before_the_law(trained):
+    run, _ = trained(training_steps=3, eval_every=1, check=15)
+    for step in (0, 1, 3):
+        x, c, f = paid_before(RunDir(run), step)
+        assert (x.shape, c.shape, f.shape) == ((20 * step, 2), (20 * step, 1), (20 * step,))
+        assert np.array_equal(f, problems.UnknownOptimum()(x, c))
 
 
 def test_a_check_midway_changes_nothing_that_comes_later(trained, tmp_path):

@@ -34,6 +34,12 @@ def test_many_evaluations_beside_a_law_are_thinned_out():
     assert estimated_best_constant(x, c, f) == pytest.approx(BEST, abs=0.15)
 
 
+def test_the_whole_of_a_run_counts():
+    early, late = evaluated(500, 0, (0.5, -1.0), (1.0, -0.5)), evaluated(1500, 1)
+    parts = [np.concatenate(pair) for pair in zip(early, late, strict=True)]
+    assert estimated_best_constant(*parts) == pytest.approx(BEST, abs=0.15)
+
+
 def test_the_result_is_deterministic_and_repeats_change_nothing():
     x, c, f = evaluated(60)
     found = estimated_best_constant(x, c, f)

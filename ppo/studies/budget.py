@@ -1,0 +1,137 @@
+"""Laws of small budgets: --evaluations N beside what longer trainings with the defaults have after N evaluations.
+
+Mean regret over 128 conditions, as a share of that of the best constant knobs: 0 is the optimum, 1 no better than
+constant knobs. Median (worst) over seeds that were not used while the schedules were chosen, nor were the problems.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from actors.law import Law
+from env.objectives import Objective
+from env.objectives.solve import polish
+from ppo.config import Config
+from ppo.experiments.tables import machine, markdown, numbers
+from ppo.studies.runs import FIRST_SEED, Options, run_all
+
+TAKES, GROUPS = ("seeds", "quick"), ()
+PROBLEMS = {
+    "converter, 2 + 3": Config(env="ppo.studies.budget_problems:Converter"),
+    "Hartmann-6, 4 + 2": Config(env="ppo.studies.budget_problems:Hartmann"),
+    "Branin, x1 tuned, 1 + 1": Config(env="ppo.studies.budget_problems:Branin"),
+    "bent valley, 2 + 2": Config(env="ppo.studies.budget_problems:Valley"),
+    "shifted Ackley, 1 + 1": Config(env="shifted-ackley"),
+    "Rosenbrock, 5 + 5": Config(env="rosenbrock", dims=10, knobs=5),
+}
+BUDGETS = (300, 1000, 3000, 18000)
+LONGER = (150, 300, 600, 1500, 5000)  # training steps of 60 evaluations
+STEP = 60
+CONDITIONS, CANDIDATES, POLISHED = 128, 4096, 2
+
+
+@dataclass(frozen=True)
+class BudgetRun:
+    """A training, and the mean of f under its law after each of the budgets.
+
+    Attributes:
+        problem: name of the problem.
+        config: full configuration, including the seed.
+        marks: budgets at which the law is measured.
+    """
+
+    columns: ClassVar[Sequence[str]] = ("run", "problem", "training", "seed", *map(str, BUDGETS))
+    problem: str
+    config: Config
+    marks: tuple[int, ...]
+    group: ClassVar[str] = "budget"
+
+    @property
+    def training(self) -> str:
+        """What is trained: ``N evaluations``, or ``S steps`` with the defaults."""
+        budget, steps = self.config.evaluations, self.config.training_steps
+        return f"{steps} steps" if budget is None else f"{budget} evaluations"
+
+    @property
+    def key(self) -> str:
+        """Name of the run."""
+        return f"{self.problem}/{self.training}/{self.config.seed}"
+
+    def run(self) -> list[Any]:
+        """Trains in this process, and returns the row."""
+        from ppo.experiments.workloads import training  # imported here, since it imports torch
+
+        objective, c = objective_and_conditions(self.problem)
+        means, left = dict.fromkeys(BUDGETS, ""), list(self.marks)
+        with training(self.config) as trainer:
+            for _ in trainer:
+                if left and (trainer.complete or trainer.learner.evaluations >= left[0]):
+                    law = Law(trainer.learner.snapshot())
+                    means[left.pop(0)] = f"{objective(law(c), c).mean():.9g}"
+                if not left:
+                    break
+        return [self.key, self.problem, self.training, self.config.seed, *means.values()]
+
+
+def objective_and_conditions(problem: str) -> tuple[Objective, np.ndarray]:
+    """Returns a problem's objective, and the conditions at which laws are measured, ``[m, conditions]``."""
+    from scipy.stats import qmc
+
+    objective = PROBLEMS[problem].problem().objective()
+    assert objective is not None, "a tuning problem"
+    return objective, 2 * qmc.Sobol(objective.conditions, rng=1).random(CONDITIONS) - 1
+
+
+def best_means(problem: str) -> tuple[float, float]:
+    """Returns the mean minimum of a problem's f over the conditions, and its mean with the best constant knobs."""
+    from scipy.optimize import differential_evolution
+    from scipy.stats import qmc
+
+    objective, c = objective_and_conditions(problem)
+    knobs = 2 * qmc.Sobol(objective.knobs, rng=2).random(CANDIDATES) - 1
+    values = np.stack([objective(knobs, np.broadcast_to(row, (CANDIDATES, len(row)))) for row in c])
+    starts = knobs[np.argsort(values, axis=1, kind="stable")[:, :POLISHED]]
+    _, best = polish(objective, starts, c)
+
+    def mean_value(x: np.ndarray) -> float:
+        return float(objective(np.tile(x, (CONDITIONS, 1)), c).mean())
+
+    constant = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=0, tol=1e-8)
+    return float(best.mean()), float(constant.fun)
+
+
+def runs_of(seeds: int, quick: bool) -> list[BudgetRun]:
+    """Returns all runs of the study."""
+    budgets, longer = (BUDGETS[:1], LONGER[:1]) if quick else (BUDGETS, LONGER)
+    runs = []
+    for name, problem in PROBLEMS.items():
+        for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+            base = dataclasses.replace(problem, seed=seed, drivers=0, eval_every=0)
+            runs += [BudgetRun(name, dataclasses.replace(base, evaluations=n), (n,)) for n in budgets]
+            for steps in longer:
+                marks = tuple(n for n in budgets if n <= steps * STEP)
+                runs.append(BudgetRun(name, dataclasses.replace(base, training_steps=steps), marks))
+    return runs
+
+
+def run(options: Options) -> None:
+    """Does the runs that are missing, and writes ``budget.md``."""
+    rows = run_all(options.out, runs_of(options.seeds, options.quick))["budget"]
+    lines = []
+    for name in PROBLEMS:
+        best, constant = best_means(name)
+        for budget in BUDGETS:
+            cells = [name, f"{budget:,}"]
+            for training in (f"{budget} evaluations", *(f"{steps} steps" for steps in LONGER)):
+                found = [row for row in rows if (row["problem"], row["training"]) == (name, training)]
+                means = numbers([row for row in found if row[str(budget)]], str(budget))
+                shares = (np.array(means) - best) / (constant - best)
+                cells.append(f"{np.median(shares):.2g} ({max(shares):.2g})" if means else "")
+            lines.append(cells)
+    header = ["problem, knobs + conditions", "N", "--evaluations N", *(f"{steps} steps" for steps in LONGER)]
+    text = f"{__doc__}\n\n{markdown(header, lines)}\n{machine()}\n"
+    (options.out / "budget.md").write_text(text, encoding="utf-8")
+    print(text)
