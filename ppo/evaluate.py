@@ -6,7 +6,6 @@ of random actions, over held-out episodes.
 """
 
 import dataclasses
-import json
 import pathlib
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +70,8 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
     except ValueError as error:
         raise UsageError(f"RUN_DIR {run_dir}: its law.npz is damaged or of another version: {error}") from None
     if objective is None:
+        if check:
+            raise UsageError(f"--check {check}: only a tuning problem takes it, and --env {config.env} is none")
         summary = _returns(problem, Policy(snapshot))
         files.write_json("evaluation.json", summary)
         return summary
@@ -102,12 +103,11 @@ def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) 
 
         resolved = resolve(dataclasses.replace(config, check=evaluations))
         return {"policy_sha256": sha256, "check": check_later(resolved, files, snapshot).as_json()}
-    path = files.path / "evaluation.json"
-    earlier = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    for known in (earlier, files.summary() or {}):
-        if "check" in known and known["policy_sha256"] == sha256:
-            return {"policy_sha256": sha256, "check": known["check"]}
-    return {}
+    known = [files.read_json(name) for name in ("evaluation.json", "summary.json")]
+    checks = [one["check"] for one in known if one and "check" in one and one.get("policy_sha256") == sha256]
+    if not checks:
+        return {}
+    return {"policy_sha256": sha256, "check": max(checks, key=lambda check: check["evaluations"])}
 
 
 def _returns(problem: Problem, policy: Policy) -> dict[str, float]:

@@ -14,8 +14,14 @@ from ppo.algorithm.network import forward
 
 NEIGHBOURS = 48  # evaluations at the nearest conditions, with which one is compared
 TEMPERATURE = 0.05  # share of better neighbours at which a weight has fallen to 1/e
-MOST = 5000  # evaluations that are imitated; of more, every so many-th
+MOST = 5000  # evaluations that are imitated; of more, so many spread over all
+LEAST = 16  # evaluations for each knob and condition; fewer mislead more than they tell
 STEPS, LEARNING_RATE = 600, 3e-3
+
+
+def enough(evaluations: int, knobs: int, conditions: int) -> bool:
+    """Returns whether so many evaluations are worth imitating."""
+    return evaluations >= LEAST * (knobs + conditions)
 
 
 def imitation_weights(c: np.ndarray, f: np.ndarray) -> np.ndarray:
@@ -46,13 +52,11 @@ def imitate(spec: NetworkSpec, theta: np.ndarray, x: np.ndarray, c: np.ndarray, 
         theta: parameters to start from, ``[spec.size]``.
         x: evaluated knobs, ``[n, knobs]``.
         c: their conditions, ``[n, conditions]``.
-        f: finite values, ``[n]``.
+        f: finite values, ``[n]``, as many as ``enough`` asks for.
         seed: seed of the run; the knobs that the policy sees beside the conditions are drawn from it.
     """
-    kept = np.arange(0, len(f), -(-len(f) // MOST) if len(f) else 1)
+    kept = np.linspace(0, len(f) - 1, min(len(f), MOST)).astype(int)
     x, c, f = x[kept], c[kept], f[kept]
-    if len(f) < 2:
-        return theta
     rng = generator(seed, 0, Stream.IMITATION)
     weights, knobs = torch.from_numpy(imitation_weights(c, f)), torch.from_numpy(np.ascontiguousarray(x))
     flat = torch.from_numpy(theta.copy()).requires_grad_()

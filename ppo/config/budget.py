@@ -19,15 +19,21 @@ LOGARITHMIC = {
     "rank_fade": (0.5, 0.5, 0.5, 0.03, 0.03),
 }
 LINEAR = {"warmup": (0.0, 0.0, 0.0, 0.1, 0.1), "update_damping": (0.5, 0.5, 0.8, 0.8, 0.8)}
+SET_BY_BUDGET = (
+    *("training_steps", "episodes", "eval_every", "std_floor", "std_floor_final", "std_floor_power", "rank_fade"),
+    *("warmup", "update_damping"),
+)
+"""Fields that a budget sets, where they are not given."""
 
 
-def training_plan(evaluations: int, per_slot: int, episodes: int | None) -> tuple[int, int]:
+def training_plan(evaluations: int, per_slot: int, episodes: int | None, least_slots: int = 1) -> tuple[int, int]:
     """Returns training steps and slots of a step that together spend the budget, or a little less.
 
     Args:
         evaluations: the budget.
         per_slot: evaluations of a slot.
         episodes: slots of a training step, where they are given.
+        least_slots: slots that a training step must have.
 
     Raises:
         UsageError: the budget is too small.
@@ -37,13 +43,13 @@ def training_plan(evaluations: int, per_slot: int, episodes: int | None) -> tupl
         how = f" in steps of --episodes {episodes}" if episodes else ""
         raise UsageError(f"--evaluations {evaluations}: the least that a law can be trained with{how} is {least}")
     slots = evaluations // per_slot
-    count = episodes or _divisor(slots, slots_of_step(slots))
+    count = episodes or _divisor(slots, max(least_slots, slots_of_step(slots)), least_slots)
     return slots // count, count
 
 
-def _divisor(slots: int, wanted: int) -> int:
+def _divisor(slots: int, wanted: int, least: int) -> int:
     """Returns the number near a wanted one that leaves the least of so many slots unspent."""
-    near = range(math.floor(0.8 * wanted) or 1, min(slots, math.ceil(1.25 * wanted)) + 1)
+    near = range(max(least, math.floor(0.8 * wanted)), min(slots, math.ceil(1.25 * wanted)) + 1)
     return min(near, key=lambda count: (slots % count, abs(count - wanted)))
 
 
@@ -52,14 +58,19 @@ def slots_of_step(slots: int) -> int:
     return max(1, min(MOST_SLOTS, round(slots**0.5)))
 
 
-def schedules(slots: int) -> dict[str, float]:
+def schedules(slots: int, std_floor: float | None = None) -> dict[str, float]:
     """Returns the fields that depend on how many slots there are to spend; ``docs/method.md`` gives the reasons.
 
     They are interpolated in the logarithm of the slots, and those of the last column are the defaults.
+
+    Args:
+        slots: number of slots.
+        std_floor: the first std floor, where it is given.
     """
     at = np.log(np.clip(slots, SLOTS[0], SLOTS[-1]))
     values = {name: np.interp(at, np.log(SLOTS), np.log(column)) for name, column in LOGARITHMIC.items()}
     fields = {name: float(np.exp(value)) for name, value in values.items()}
     fields |= {name: float(np.interp(at, np.log(SLOTS), column)) for name, column in LINEAR.items()}
-    fields["std_floor_final"] = fields["std_floor"] * fields.pop("narrowing")
+    first = fields["std_floor"] if std_floor is None else std_floor
+    fields["std_floor_final"] = first * fields.pop("narrowing")
     return {name: float(f"{value:.4g}") for name, value in fields.items()}

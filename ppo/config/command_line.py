@@ -17,6 +17,7 @@ import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from env.errors import UsageError, nearest
+from ppo.config.budget import SET_BY_BUDGET
 from ppo.config.fields import Config, flag
 from ppo.config.file import RENAMED, read_config
 
@@ -67,6 +68,9 @@ def parse(argv: Sequence[str]) -> TrainArguments:
     path = _value_of("--config", argv)
     if path is not None:
         read = read_config(path)
+        if "evaluations" in given_flags(argv):  # what another budget set does not hold for this one
+            unset: dict[str, Any] = dict.fromkeys(SET_BY_BUDGET)
+            read = dataclasses.replace(read, **unset)
         default = TrainArguments(**{field.name: getattr(read, field.name) for field in dataclasses.fields(Config)})
     arguments = parse_as(TrainArguments, "python -m ppo.train", argv, default)
     if arguments.resume is not None:

@@ -64,14 +64,16 @@ def _budget_fields(config: Config, values: dict[str, Any]) -> dict[str, Any]:
     """Returns what ``--evaluations`` sets, where it is not given, out of all values with their defaults filled in."""
     assert config.evaluations is not None, "there is a budget"
     per_slot = slot_evaluations(values["time_steps"], values["advantages"], values["reward"])
-    steps, episodes = training_plan(config.evaluations, per_slot, config.episodes)
+    least_slots = 2 if values["time_steps"] == 1 else 1  # advantages are normalised over at least two time steps
+    steps, episodes = training_plan(config.evaluations, per_slot, config.episodes, least_slots)
     if config.training_steps not in (None, steps):
         raise UsageError(
             f"--evaluations {config.evaluations}: sets the training steps by itself ({steps}), so --training-steps "
             f"{config.training_steps} cannot be given"
         )
-    fields = {"training_steps": steps, "episodes": episodes} | schedules(steps * episodes)
-    return {name: value for name, value in fields.items() if getattr(config, name) is None and values[name] is not None}
+    fields = {"training_steps": steps, "episodes": episodes} | schedules(steps * episodes, config.std_floor)
+    used = {name: value for name, value in fields.items() if getattr(config, name) is None and values[name] is not None}
+    return {name: value for name, value in used.items() if config.algo == "ppo" or name not in defaults.REINFORCE}
 
 
 def _control_defaults(config: Config, time_steps: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The check of a law: f under it beside f under constant knobs, at the same fresh conditions, in words."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -73,7 +74,9 @@ class Check:
 
     def as_json(self) -> dict[str, Any]:
         """Returns what ``summary.json`` and ``evaluation.json`` hold."""
-        return asdict(self) | {"words": self.words()}
+        numbers = {name: value for name, value in asdict(self).items() if name != "constant_knobs"}
+        finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        return finite | {"constant_knobs": self.constant_knobs, "words": self.words()}
 
     def words(self) -> str:
         """Returns the outcome in a sentence."""
@@ -105,7 +108,7 @@ def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> 
     twice = np.flatnonzero(repeats)
     differences = np.concatenate([f[twice] - f[twice - 1] for f in (law, *constants.values())])
     return Check(
-        evaluations=len(law) * (1 + len(constants)),
+        evaluations=len(law) * ROUNDS,
         conditions=len(own),
         law_mean=float(own.mean()),
         constant_mean=float(values[best].mean()),

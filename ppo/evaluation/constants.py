@@ -5,7 +5,7 @@ import numpy as np
 MODEL_POINTS = 800  # evaluations that the model takes, so that its system of equations stays small
 CANDIDATES = 256  # Sobol points where the evaluated knobs lie, and as many evaluated knobs themselves
 CONDITIONS = 64
-SMOOTHING = 1e-3  # in units of the spread of f; 0 would pass through each value, its noise included
+SMOOTHING = 1e-3  # 0 would pass through each value, its noise included
 
 
 def estimated_best_constant(x: np.ndarray, c: np.ndarray, f: np.ndarray) -> np.ndarray:
@@ -34,9 +34,8 @@ def estimated_best_constant(x: np.ndarray, c: np.ndarray, f: np.ndarray) -> np.n
     x, c, f = x[points], c[points], f[points]
     if len(points) <= 1 + x.shape[1] + c.shape[1] or np.ptp(f) == 0:
         return np.zeros(x.shape[1])
-    spread = np.median(np.abs(f - np.median(f))) or np.ptp(f)
     try:
-        model = RBFInterpolator(np.concatenate([x, c], axis=1), f / spread, kernel="cubic", smoothing=SMOOTHING)
+        model = RBFInterpolator(np.concatenate([x, c], axis=1), f, kernel="cubic", smoothing=SMOOTHING)
     except np.linalg.LinAlgError:  # all states lie in a plane
         return x[np.argmin(f)]
     low, high = np.percentile(x, (2, 98), axis=0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from actors.job import Job, Kind
 from env.errors import UsageError
+from ppo.algorithm.imitation import enough
 from ppo.config import ResolvedConfig
 from ppo.data.recorder import Recorder
 from ppo.data.replay import Replay
@@ -27,6 +28,7 @@ class RunArchive:
 
     Attributes:
         reused: evaluations made before the run began, as rows of the archive, ``[n]``.
+        too_few: what to say where ``to_imitate`` found too few; else empty.
         lost: evaluations that were paid for in earlier parts of the run and not accepted: in flight when the learner or
             a driver was lost, or of slots that failed.
 
@@ -40,6 +42,7 @@ class RunArchive:
         self._wanted = self._tuning or config.record
         self._contents = read_of_run(path, job, name) if name and self._wanted else None
         self._replay: Replay | None = None
+        self.too_few = ""
         if self._contents is None or name is None:
             self.lost = 0
             self.reused = read_reused(config.reuse, job) if self._tuning else np.empty(0, row_type(job))
@@ -51,6 +54,16 @@ class RunArchive:
             sound = accepted(paid)
             self.lost += len(paid) - len(sound)
             self._replay = Replay(sound, job, name)
+
+    def to_imitate(self) -> np.ndarray:
+        """Returns the reused rows that a law starts from: those without a failure, if they are enough."""
+        if not len(self.reused):
+            return self.reused
+        sound = self.reused[~self.reused["failed"]]
+        if enough(len(sound), sound["x"].shape[1], sound["c"].shape[1]):
+            return sound
+        self.too_few = f"--reuse: {len(sound)} evaluations are kept, and are too few for a law to start from"
+        return sound[:0]
 
     def check_whole(self, step: int) -> None:
         """Checks that the archive lacks no training step from ``step`` on, which is where the checkpoint stands.

@@ -27,7 +27,11 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
         theirs = files.config("--resume")  # refuses what is no run directory
         archived = (files.path / NAME).is_file()
         if files.checkpoint.exists() or (files.summary() is not None and not archived):
-            state, meta = _state_for(learner, files, theirs, "--resume")
+            try:
+                state, meta = _state_for(learner, files, theirs, "--resume")
+            except UsageError as error:
+                hint = f"; without checkpoint.npz the run goes on from {NAME}" if archived else ""
+                raise UsageError(f"{error}{hint}") from None
             learner.restore(state)
             return meta
     if learner.config.warm_start is not None:

@@ -85,8 +85,15 @@ class RunDir:
 
     def summary(self) -> dict[str, Any] | None:
         """Returns what a finished run's ``summary.json`` holds; None where there is none."""
-        path = self.path / "summary.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        return self.read_json("summary.json")
+
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        """Returns what a JSON file of the run holds; None where there is none, or it is damaged."""
+        try:
+            content = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
 
     def append(self, row: Row) -> None:
         """Adds a row to ``metrics.csv``; the first one sets the columns."""

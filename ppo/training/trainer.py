@@ -103,14 +103,13 @@ class Trainer:
         self.evaluator, eval_starts = make_evaluator(config)
         self.job = make_job(config, eval_starts, str(self.files.path.absolute()) if profile else None)
         self._archive = RunArchive(config, self.job, self.files.path, f"--resume {run_dir}" if resume else None)
-        reused = self._archive.reused
+        reused = self._archive.to_imitate()
         self.learner = Learner(config, policy_spec(config, self.job.description), len(reused))
         self._tracker, self._resources = Tracker(track), Resources()
         self._meta = restore(self.learner, self.files, resume)
         self._archive.check_whole(self.learner.step)
         if len(reused) and self.learner.step == 0:
-            sound = reused[~reused["failed"]]
-            self.learner.imitate(sound["x"], sound["c"], sound["f"])
+            self.learner.imitate(reused["x"], reused["c"], reused["f"])
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
@@ -126,6 +125,8 @@ class Trainer:
             else:
                 self.files.create(config)
             self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
+            if self._archive.too_few:
+                self._progress.message(self._archive.too_few)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
             stack.enter_context(profiled(f"{self.job.profile}/profile.txt" if self.job.profile else None))
             stack.callback(self._progress.close)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from actors.job import Kind, Task
-from actors.pools.base import contiguous, shares
+from actors.pools.base import DriverError, contiguous, shares
 from actors.pools.factory import make_pool
 from actors.rollout import Collector
 from env import UsageError
@@ -137,3 +137,13 @@ def test_slots_are_dealt_in_contiguous_shares(slots, parts, expected_runs):
 )
 def test_contiguous_runs_of_slots(slots, runs):
     assert contiguous(np.array(slots, int)) == [range(start, stop) for start, stop in runs]
+
+
+def test_threads_that_are_at_work_as_another_fails_are_waited_for():
+    record = Kept(slot_by_slot=True)
+    with make_pool(job("tests.problems:RaisesAtOnceElseWaits"), 3, "thread", 30) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT, record)
+        with pytest.raises(DriverError, match="lost contact"):
+            pool.result()
+        arrived = list(record.slots)
+    assert record.slots == arrived

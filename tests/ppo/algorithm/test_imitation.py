@@ -6,7 +6,7 @@ import torch
 
 from actors import Law, NetworkSpec, Policy, Snapshot
 from ppo.algorithm import imitation
-from ppo.algorithm.imitation import imitate, imitation_weights
+from ppo.algorithm.imitation import enough, imitate, imitation_weights
 from ppo.algorithm.network import initial_parameters
 from ppo.evaluation.regret import regret_conditions
 from tests.problems import Quadratic
@@ -89,17 +89,19 @@ def test_equal_arguments_give_equal_bits_and_leave_the_start_alone(few_steps):
     assert imitate(SPEC, START, *evaluated(40), 4).tobytes() != first.tobytes()
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_fewer_than_two_evaluations_change_nothing(n):
-    assert np.array_equal(imitate(SPEC, START, *evaluated(n), 0), START)
+def test_sixteen_for_each_knob_and_condition_are_enough():
+    assert enough(48, 2, 1)
+    assert not enough(47, 2, 1)
 
 
-def test_of_many_evaluations_every_so_many_th_is_taken(few_steps, monkeypatch):
+def test_of_many_evaluations_some_spread_over_all_are_taken(few_steps, monkeypatch):
     monkeypatch.setattr(imitation, "MOST", 100)
     parts = evaluated(250)
     whole = imitate(SPEC, START, *parts, 0)
-    assert np.array_equal(whole, imitate(SPEC, START, *(part[::3] for part in parts), 0))
+    kept = np.arange(100) * 249 // 99
+    assert np.array_equal(whole, imitate(SPEC, START, *(part[kept] for part in parts), 0))
     assert not np.array_equal(whole, START)
+    assert set(np.diff(kept)) == {2, 3}  # first and second time steps of slots, both
 
 
 def test_more_than_the_most_evaluations_are_no_trouble(few_steps):

@@ -200,3 +200,11 @@ def test_a_failure_of_the_program_is_left_to_python(monkeypatch):
 def test_train_arguments_are_the_configuration_and_some_more():
     more = {field.name for field in dataclasses.fields(TrainArguments)} - set(dataclasses.asdict(Config()))
     assert more == {"config", "run_dir", "resume", "quiet", "track", "profile", "pictures"}
+
+
+def test_another_budget_takes_nothing_from_that_of_a_config(tmp_path):
+    stored = resolve(Config(evaluations=300, hidden_sizes=(8,), seed=5))
+    (tmp_path / "config.json").write_text(stored.to_json())
+    config = parse(["--config", str(tmp_path / "config.json"), "--evaluations", "1000"]).to_config()
+    assert resolve(config) == resolve(Config(evaluations=1000, hidden_sizes=(8,), seed=5))
+    assert resolve(parse(["--config", str(tmp_path / "config.json")]).to_config()) == stored

@@ -182,10 +182,23 @@ def test_a_budget_sets_what_is_not_given():
     given |= {"warmup": 0.4, "update_damping": 0.0, "eval_every": 5, "learning_rate": 0.1}
     for name, value in given.items():
         steps = 25 if name == "episodes" else 15
-        expected = dataclasses.replace(budget, training_steps=steps, **{name: value})
+        final = {"std_floor_final": 0.04} if name == "std_floor" else {}  # a fifth of the first, here too
+        expected = dataclasses.replace(budget, training_steps=steps, **{name: value}, **final)
         assert resolve(Config(evaluations=300, **{name: value})) == expected
     everything = resolve(Config(evaluations=300, **given))
     assert everything == dataclasses.replace(budget, training_steps=25, **given)
+
+
+def test_a_budget_leaves_what_reinforce_does_without():
+    budget, plain = resolve(Config(algo="reinforce", evaluations=300)), resolve(Config(algo="reinforce"))
+    assert (budget.update_damping, budget.warmup) == (plain.update_damping, plain.warmup) == (0, 0)
+
+
+@pytest.mark.parametrize("evaluations", range(3, 12))
+def test_with_one_time_step_a_training_step_has_two_slots_at_least(evaluations):
+    budget = resolve(Config(time_steps=1, evaluations=evaluations))
+    assert budget.episodes >= 2
+    assert budget.training_steps * budget.episodes <= evaluations
 
 
 def test_no_field_of_the_other_kind_of_advantages_comes_from_a_budget():
