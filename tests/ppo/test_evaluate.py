@@ -211,6 +211,21 @@ def test_outside_tuning_held_out_returns_are_measured(tmp_path, capsys):
     assert summary["chance_return_mean"] == pytest.approx(22, abs=6)  # known of CartPole
     assert 8 <= summary["return_worst"] <= summary["return_mean"] <= 500
     assert "return mean" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="--check 30: only a tuning problem takes it, and --env CartPole-v1 is none"):
+        evaluate(tmp_path / "run", check=30)
+
+
+@pytest.mark.parametrize("content", ['{"check"', '{"check": {"evaluations": 99}}', "[]"])
+def test_a_damaged_evaluation_says_nothing(content, trained):
+    run, summary = trained(check=15)
+    (run / "evaluation.json").write_text(content)
+    assert evaluate(run)["check"] == summary["check"]
+
+
+def test_the_larger_of_two_checks_is_told(trained):
+    run, summary = trained(check=30)
+    assert evaluate(run, check=15)["check"]["evaluations"] == 15
+    assert evaluate(run)["check"] == summary["check"]
 
 
 def test_a_directory_without_a_finished_run_is_refused(tmp_path):

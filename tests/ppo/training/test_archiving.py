@@ -66,11 +66,15 @@ def whole(tmp_path_factory):
     return path / "run", summary
 
 
-@pytest.mark.parametrize(("backend", "drivers"), [("process", 1), ("process", 3), ("process", 16), ("thread", 3)])
-@pytest.mark.parametrize("seconds", [0.0, 0.011])
+@pytest.mark.parametrize(
+    ("backend", "drivers", "seconds"),
+    [
+        *(("process", drivers, 0.0) for drivers in (1, 3, 16)),
+        *(("process", drivers, 0.011) for drivers in (3, 16)),
+        *(("thread", 3, seconds) for seconds in (0.0, 0.011)),
+    ],
+)
 def test_same_bits_and_same_rows_whoever_collects(backend, drivers, seconds, whole, tmp_path, bits):
-    if seconds and (backend, drivers) == ("process", 1):
-        pytest.skip("slow evaluations take long on one driver, and 3 tell as much")
     keywords = {"seconds": seconds}
     config = counted(tmp_path / "count", drivers=drivers, backend=backend, env_kwargs=keywords)
     summary = run(config, tmp_path / "run")
@@ -231,6 +235,17 @@ def test_reuse_leads_to_a_better_law_than_the_same_budget_alone(tmp_path):
     alone = mean_f(run(again, tmp_path / "alone"))
     reused = mean_f(run(dataclasses.replace(again, reuse=(str(tmp_path / "first"),)), tmp_path / "reused"))
     assert reused < 0.5 * alone
+
+
+def test_too_few_reused_evaluations_are_kept_and_not_learned_from(tmp_path, capsys):
+    (tmp_path / "few.csv").write_text("x_0,x_1,c_0,f\n" + "0.1,0.2,0.3,1.5\n" * 47)
+    config = counted(tmp_path / "count", evaluations=20, eval_every=0, check=0)
+    alone = run(config, tmp_path / "alone")
+    config = dataclasses.replace(config, reuse=(str(tmp_path / "few.csv"),))
+    reused = train(config, tmp_path / "reused", pictures=False)
+    assert reused["policy_sha256"] == alone["policy_sha256"]
+    assert facts(tmp_path / "reused")["step"].count(-1) == 47
+    assert "--reuse: 47 evaluations are kept, and are too few" in capsys.readouterr().err
 
 
 def test_an_environment_is_recorded_only_if_asked_to(tmp_path):
