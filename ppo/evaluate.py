@@ -63,12 +63,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
     config = files.config("RUN_DIR")
     problem = config.problem()
     objective = problem.objective()
-    if not (files.path / "law.npz").is_file():
-        raise UsageError(f"RUN_DIR {run_dir}: there is no law.npz in it yet; go on with --resume {run_dir}")
-    try:
-        snapshot = load_snapshot(files.path / "law.npz")
-    except ValueError as error:
-        raise UsageError(f"RUN_DIR {run_dir}: its law.npz is damaged or of another version: {error}") from None
+    snapshot = _law_of(files)
     if objective is None:
         if check:
             raise UsageError(f"--check {check}: only a tuning problem takes it, and --env {config.env} is none")
@@ -93,6 +88,17 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
     if pictures and matplotlib_installed():
         draw_regret(files.path / "regret.png", found)
     return summary
+
+
+def _law_of(files: RunDir) -> Snapshot:
+    """Reads the law of a run."""
+    path = files.path
+    if not (path / "law.npz").is_file():
+        raise UsageError(f"RUN_DIR {path}: there is no law.npz in it yet; go on with --resume {path}")
+    try:
+        return load_snapshot(path / "law.npz")
+    except ValueError as error:
+        raise UsageError(f"RUN_DIR {path}: its law.npz is damaged or of another version: {error}") from None
 
 
 def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.training.run_dir import RunDir, check_free, default_path
 
+AT_ONCE = "at once; all but the evaluations under way is kept"
+
 
 def train(
     config: Config,
@@ -54,7 +56,7 @@ def train(
     trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()):
         return _nothing_left(files, summary, quiet)
-    with trainer:
+    with trainer, _told_how_to_go_on(files):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
@@ -62,6 +64,17 @@ def train(
                 raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.path}{law}")
             next(trainer)
         return trainer.finish(pictures)
+
+
+@contextlib.contextmanager
+def _told_how_to_go_on(files: RunDir) -> Iterator[None]:
+    """Adds to a Ctrl-C that ends the training at once how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if str(interrupt) != AT_ONCE:
+            raise
+        raise KeyboardInterrupt(f"{AT_ONCE}; go on with --resume {files.path}") from None
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
@@ -79,7 +92,7 @@ def interruptible() -> Iterator[threading.Event]:
 
     def handle(number: int, frame: Any) -> None:
         if interrupted.is_set():
-            raise KeyboardInterrupt("at once; all but the evaluations under way is kept")
+            raise KeyboardInterrupt(AT_ONCE)
         interrupted.set()
         print("\nending after this training step; Ctrl-C again ends at once", file=sys.stderr)
 

@@ -64,6 +64,8 @@ def parse(argv: Sequence[str]) -> TrainArguments:
         UsageError: a flag or value that is not understood, in one line.
         SystemExit: after ``--help``.
     """
+    if given_flags(argv).count("reuse") > 1:  # the last one would win, and the others be forgotten
+        raise UsageError("--reuse: given more than once; name all directories and files after one --reuse")
     default = TrainArguments()
     path = _value_of("--config", argv)
     if path is not None:

@@ -208,3 +208,9 @@ def test_another_budget_takes_nothing_from_that_of_a_config(tmp_path):
     config = parse(["--config", str(tmp_path / "config.json"), "--evaluations", "1000"]).to_config()
     assert resolve(config) == resolve(Config(evaluations=1000, hidden_sizes=(8,), seed=5))
     assert resolve(parse(["--config", str(tmp_path / "config.json")]).to_config()) == stored
+
+
+def test_all_that_is_reused_comes_after_one_flag():
+    assert parse(["--reuse", "runs/a", "b.csv"]).reuse == ("runs/a", "b.csv")
+    with pytest.raises(UsageError, match=r"^--reuse: given more than once; name all"):
+        parse(["--reuse", "runs/a", "--reuse", "b.csv"])
