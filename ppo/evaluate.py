@@ -141,6 +141,8 @@ def _write_table(path: pathlib.Path, found: Regret) -> None:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, "python -m ppo.evaluate", argv)
+    if arguments.check and not arguments.quiet:
+        print(f"--check: {arguments.check} evaluations of f at the most, less those of an earlier check of this law")
     summary = evaluate(arguments.run_dir, arguments.pictures, arguments.check)
     if arguments.quiet:
         return

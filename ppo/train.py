@@ -54,7 +54,7 @@ def train(
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
-    if trainer.complete and (summary := files.summary()):
+    if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
         return _nothing_left(files, summary, quiet)
     with trainer, _told_how_to_go_on(files):
         while not trainer.complete:

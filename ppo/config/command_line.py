@@ -75,6 +75,8 @@ def parse(argv: Sequence[str]) -> TrainArguments:
             read = dataclasses.replace(read, **unset)
         default = TrainArguments(**{field.name: getattr(read, field.name) for field in dataclasses.fields(Config)})
     arguments = parse_as(TrainArguments, "python -m ppo.train", argv, default)
+    if "reuse" in given_flags(argv) and not arguments.reuse:
+        raise UsageError("--reuse: needs a run directory or a CSV file, or several")
     if arguments.resume is not None:
         _check_alone(argv)
     return arguments

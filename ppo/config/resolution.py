@@ -79,8 +79,8 @@ def _budget_fields(config: Config, values: dict[str, Any]) -> dict[str, Any]:
 def _control_defaults(config: Config, time_steps: int) -> dict[str, Any]:
     """Returns the defaults of a control problem."""
     for name in defaults.TUNING_ONLY:
-        if getattr(config, name):
-            what = f"{flag(name)} {getattr(config, name)}"
+        if value := getattr(config, name):
+            what = f"{flag(name)} {' '.join(value) if isinstance(value, tuple) else value}"
             raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
     return defaults.CONTROL | defaults.control_sizes(config.episodes, time_steps)
 
@@ -111,6 +111,8 @@ def _check_ranges(config: Config) -> None:
 
 
 def _check_check(config: Config) -> None:
+    if config.reuse and config.warm_start is not None:
+        raise UsageError("--reuse and --warm-start: both say where the law starts from; give one of them")
     if 0 < config.check < LEAST_CHECK:
         raise UsageError(f"--check {config.check}: must be at least {LEAST_CHECK}, or 0 for no check")
 

@@ -6,6 +6,7 @@
 What an interrupted write left at its end is cut off, and never believed. Damage before the end is refused.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -14,13 +15,18 @@ import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from env.errors import UsageError
 from ppo.data.files import unwritable
-from ppo.data.records import Record, Scan, pack_record, scan_records
+from ppo.data.records import RecordType, Scan, pack_record, scan_records
+
+fcntl: ModuleType | None = None
+with contextlib.suppress(ImportError):  # Windows has none
+    import fcntl
 
 NAME = "archive.bin"
 MAGIC = b"tuninglawarchive"
@@ -71,10 +77,15 @@ class Archive:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
         except OSError as error:
             raise unwritable(path, error) from None
+        try:
+            _lock(self._file)
+        except OSError:
+            os.close(self._file)
+            raise UsageError(f"{path}: another process is writing to it; wait for that one, or end it") from None
 
     def add_rows(self, rows: np.ndarray) -> None:
         """Appends rows as one record."""
-        self._append(pack_record(Record.ROWS, rows.tobytes()))
+        self._append(pack_record(RecordType.ROWS, rows.tobytes()))
 
     def begin(self, kind: int, step: int, slots: int, in_flight: int, per_slot: int) -> None:
         """Notes that a round is dealt out.
@@ -85,11 +96,11 @@ class Archive:
             in_flight: number of them that can be under way, or not yet written, at any time.
             per_slot: evaluations of a slot.
         """
-        self._append(pack_record(Record.BEGIN, _BEGIN.pack(step, kind, slots, in_flight, per_slot)))
+        self._append(pack_record(RecordType.BEGIN, _BEGIN.pack(step, kind, slots, in_flight, per_slot)))
 
     def add_lost(self, evaluations: int) -> None:
         """Notes evaluations that were in flight when a driver was lost."""
-        self._append(pack_record(Record.LOST, _LOST.pack(evaluations)))
+        self._append(pack_record(RecordType.LOST, _LOST.pack(evaluations)))
 
     def sync_if_due(self) -> None:
         """Makes what was written durable, if a second has passed since it last was."""
@@ -116,6 +127,7 @@ class Archive:
         try:
             self.sync()
         finally:
+            self._broken = True
             os.close(self._file)
 
     def _append(self, record: bytes) -> None:
@@ -145,7 +157,7 @@ def header(signature: Signature, row: np.dtype) -> bytes:
 
 def new_archive(signature: Signature, rows: np.ndarray) -> bytes:
     """Returns the bytes of an archive that holds ``rows``."""
-    return header(signature, rows.dtype) + (pack_record(Record.ROWS, rows.tobytes()) if len(rows) else b"")
+    return header(signature, rows.dtype) + (pack_record(RecordType.ROWS, rows.tobytes()) if len(rows) else b"")
 
 
 def read_archive(path: pathlib.Path, name: str) -> Contents:
@@ -165,7 +177,7 @@ def read_archive(path: pathlib.Path, name: str) -> Contents:
     if scan.damaged:
         raise UsageError(
             f"{name}: {path.name} is damaged at byte {scan.end} of {len(data)}: {len(rows)} rows before are sound, and "
-            f"others follow; restore it from a copy"
+            f"others follow; restore it from a copy, or give up what follows with truncate -s {scan.end}"
         )
     return Contents(content["problem"], rows, _lost(scan, row), scan.end, len(data) - scan.end)
 
@@ -174,14 +186,27 @@ def reopen(path: pathlib.Path, contents: Contents) -> Archive:
     """Opens an archive that was read, to append to it; what an interrupted write left is cut off.
 
     Raises:
-        UsageError: it cannot be written to.
+        UsageError: it cannot be written to, or another process has written to it since.
     """
+    archive = Archive(path)
     try:
+        if path.stat().st_size != contents.end + contents.cut:
+            raise UsageError(f"{path}: another process has just written to it; try again")
         if contents.cut:
             os.truncate(path, contents.end)
     except OSError as error:
+        archive.close()
         raise unwritable(path, error) from None
-    return Archive(path)
+    except UsageError:
+        archive.close()
+        raise
+    return archive
+
+
+def _lock(file: int) -> None:
+    """Locks an open file for this process, where the system can, until it is closed; raises OSError if it is locked."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _fields(row: np.dtype) -> list[list[Any]]:
@@ -217,7 +242,7 @@ def _parse_header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
 
 def _all_rows(scan: Scan, row: np.dtype) -> np.ndarray:
     """Returns the rows of all records."""
-    parts = [np.frombuffer(content, row) for kind, content in scan.records if kind == Record.ROWS]
+    parts = [np.frombuffer(content, row) for kind, content in scan.records if kind == RecordType.ROWS]
     return np.concatenate([np.empty(0, row), *parts])
 
 
@@ -225,10 +250,10 @@ def _lost(scan: Scan, row: np.dtype) -> int:
     """Counts the evaluations that were lost: of each round that was not completed, what was in flight at its end."""
     lost, missing, in_flight, per_slot = 0, 0, 0, 1
     for kind, content in scan.records:
-        if kind == Record.BEGIN:
+        if kind == RecordType.BEGIN:
             lost += min(missing, in_flight) * per_slot
             _, _, missing, in_flight, per_slot = _BEGIN.unpack(content)
-        elif kind == Record.LOST:
+        elif kind == RecordType.LOST:
             lost += _LOST.unpack(content)[0]
         else:
             missing -= min(missing, len(content) // row.itemsize // max(per_slot, 1))

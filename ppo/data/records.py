@@ -15,12 +15,15 @@ _CHECKSUM = struct.Struct("<I")
 FRAME_BYTES = _FRAME.size + _CHECKSUM.size
 
 
-class Record(IntEnum):
+class RecordType(IntEnum):
     """What a record holds."""
 
     ROWS = 1  # evaluations
     BEGIN = 2  # a round that is dealt out from here on
     LOST = 3  # evaluations that were in flight when a driver was lost
+
+
+_TYPES = frozenset(RecordType)
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,12 @@ class Scan:
         damaged: whether a sound record comes after that byte, so that it is no interrupted write.
     """
 
-    records: list[tuple[Record, memoryview]]
+    records: list[tuple[RecordType, memoryview]]
     end: int
     damaged: bool
 
 
-def pack_record(kind: Record, content: bytes) -> bytes:
+def pack_record(kind: RecordType, content: bytes) -> bytes:
     """Returns a record as it stands in the file."""
     frame = _FRAME.pack(MARK, kind, len(content), zlib.crc32(content))
     return frame + _CHECKSUM.pack(zlib.crc32(frame)) + content
@@ -58,15 +61,15 @@ def scan_records(data: bytes, start: int) -> Scan:
     return Scan(records, end, False)
 
 
-def _sound_records(data: bytes, at: int) -> Iterator[tuple[Record, memoryview, int]]:
+def _sound_records(data: bytes, at: int) -> Iterator[tuple[RecordType, memoryview, int]]:
     """Yields the type, the content and the end of each record from ``at`` on, until one is not sound."""
     view = memoryview(data)
     while len(data) - at >= FRAME_BYTES:
         mark, kind, length, checksum = _FRAME.unpack_from(data, at)
         (frame_checksum,) = _CHECKSUM.unpack_from(data, at + _FRAME.size)
         content = view[at + FRAME_BYTES : at + FRAME_BYTES + length]
-        sound = mark == MARK and zlib.crc32(view[at : at + _FRAME.size]) == frame_checksum and kind in set(Record)
+        sound = mark == MARK and zlib.crc32(view[at : at + _FRAME.size]) == frame_checksum and kind in _TYPES
         if not sound or len(content) < length or zlib.crc32(content) != checksum:
             return
         at += FRAME_BYTES + length
-        yield Record(kind), content, at
+        yield RecordType(kind), content, at

@@ -33,11 +33,12 @@ def read_reused(sources: Iterable[str], job: Job) -> np.ndarray:
     parts, known = [np.empty(0, row_type(job))], set[bytes]()
     for source in sources:
         path = pathlib.Path(source)
+        path = path.parent if path.name == NAME else path
         name = f"--reuse {source}"
         rows = _read_table(path, name, job) if path.is_file() else _read_run(path, name, job)
-        facts = [row.tobytes() for row in np.column_stack([rows["x"], rows["c"], rows["f"]])]
-        parts.append(rows[[fact not in known for fact in facts]])
-        known.update(facts)
+        evaluations = [row.tobytes() for row in np.column_stack([rows["x"], rows["c"], rows["f"]])]
+        parts.append(rows[[evaluation not in known for evaluation in evaluations]])
+        known.update(evaluations)
     rows = np.concatenate(parts)
     rows["kind"], rows["step"], rows["slot"], rows["time_step"] = REUSED, STEP, np.arange(len(rows)), 0
     return rows
@@ -79,6 +80,8 @@ def _read_table(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
 
 def _number(text: str | None, where: str, bounded: bool) -> float:
     """Reads a number, which must lie in [-1, 1] if it is a knob or a condition; an empty f is one that failed."""
+    if text is None:
+        raise UsageError(f"{where}: the row is too short, it has no value there")
     try:
         value = float(text or ("" if bounded else "nan"))
     except ValueError:

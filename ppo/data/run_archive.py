@@ -31,6 +31,7 @@ def check_same_problem(contents: Contents, job: Job, name: str) -> None:
     ours = signature(job)
     differ = [key for key in ours if contents.signature.get(key) != ours[key]]
     if differ:
+        differ = differ[:1] if differ[0] == "env" else differ
         theirs, wanted = ({key: values.get(key) for key in differ} for values in (contents.signature, ours))
         raise UsageError(f"{name}: its evaluations are of another problem: {_words(theirs)}, and here {_words(wanted)}")
     if contents.rows.dtype != row_type(job):

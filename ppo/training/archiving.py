@@ -10,6 +10,7 @@ from actors.job import Job, Kind
 from env.errors import UsageError
 from ppo.algorithm.imitation import enough
 from ppo.config import ResolvedConfig
+from ppo.data.archive import NAME
 from ppo.data.recorder import Recorder
 from ppo.data.replay import Replay
 from ppo.data.reuse import read_reused
@@ -73,7 +74,12 @@ class RunArchive:
         """
         if self._replay and (gap := self._replay.first_gap(step)) is not None:
             raise UsageError(
-                f"--resume {self._path}: the archive lacks training step {gap}, and the checkpoint stands before it"
+                f"--resume {self._path}: the archive lacks training step {gap}, and there is no checkpoint after it"
+            )
+        if self._tuning and self._contents is None and step:
+            raise UsageError(
+                f"--resume {self._path}: there is no {NAME} in it, on which the run rests; begin a new one with "
+                f"--warm-start {self._path}"
             )
 
     @contextlib.contextmanager

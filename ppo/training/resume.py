@@ -25,7 +25,7 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
     """
     if resume:
         theirs = files.config("--resume")  # refuses what is no run directory
-        archived = (files.path / NAME).is_file()
+        archived = (files.path / NAME).is_file() and learner.config.problem().family == "tuning"
         if files.checkpoint.exists() or (files.summary() is not None and not archived):
             try:
                 state, meta = _state_for(learner, files, theirs, "--resume")

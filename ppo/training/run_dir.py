@@ -1,5 +1,6 @@
 """The files of a run."""
 
+import contextlib
 import csv
 import datetime
 import io
@@ -64,6 +65,7 @@ class RunDir:
         Raises:
             UsageError: it cannot be made, or another run has begun in it.
         """
+        made = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with (self.path / "config.json").open("x", encoding="utf-8") as file:
@@ -71,6 +73,10 @@ class RunDir:
         except FileExistsError:
             raise UsageError(f"--run-dir {self.path}: another run has just begun in it") from None
         except OSError as error:
+            with contextlib.suppress(OSError):  # a part of a configuration would only be in the way
+                (self.path / "config.json").unlink(missing_ok=True)
+                if made:
+                    self.path.rmdir()
             raise UsageError(f"--run-dir {self.path}: cannot be made ({error.strerror})") from None
 
     def config(self, flag: str = "--resume") -> Config:

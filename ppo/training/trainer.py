@@ -107,7 +107,8 @@ class Trainer:
         self.learner = Learner(config, policy_spec(config, self.job.description), len(reused))
         self._tracker, self._resources = Tracker(track), Resources()
         self._meta = restore(self.learner, self.files, resume)
-        self._archive.check_whole(self.learner.step)
+        if not self.complete:
+            self._archive.check_whole(self.learner.step)
         if len(reused) and self.learner.step == 0:
             self.learner.imitate(reused["x"], reused["c"], reused["f"])
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))

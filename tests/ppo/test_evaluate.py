@@ -127,7 +127,9 @@ def test_a_later_check_is_that_of_training_and_pays_for_what_is_new_alone(traine
     assert check_rows(run) == (10, 10, 10)
     found = json.loads((run / "evaluation.json").read_text())
     assert found["check"] == other["check"]
-    assert capsys.readouterr().out == f"the law is {found['check']['words']}\n"
+    before, after = capsys.readouterr().out.splitlines()
+    assert before.startswith("--check: 30 evaluations of f at the most")
+    assert after == f"the law is {found['check']['words']}"
     assert evaluate(run, check=30) == found
     assert evaluate(run) == found
     assert sum(paid) == 30

@@ -9,7 +9,7 @@ from ppo import Config
 from ppo.config.command_line import parse_as
 from ppo.study import OPTIONS, Arguments, main
 
-STUDIES = ("scaling", "thesis", "ablation", "control", "tempcontrol")
+STUDIES = ("scaling", "thesis", "ablation", "budget", "control", "tempcontrol")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,7 @@ TAKES = {
     "scaling": set(),
     "thesis": {"seeds", "quick", "only"},
     "ablation": {"seeds", "quick"},
+    "budget": {"seeds", "quick"},
     "control": {"seeds", "quick", "only"},
     "tempcontrol": {"seeds", "quick", "only"},
 }

@@ -214,3 +214,5 @@ def test_all_that_is_reused_comes_after_one_flag():
     assert parse(["--reuse", "runs/a", "b.csv"]).reuse == ("runs/a", "b.csv")
     with pytest.raises(UsageError, match=r"^--reuse: given more than once; name all"):
         parse(["--reuse", "runs/a", "--reuse", "b.csv"])
+    with pytest.raises(UsageError, match=r"^--reuse: needs a run directory"):
+        parse(["--reuse", "--seed", "3"])

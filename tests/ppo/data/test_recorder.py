@@ -6,7 +6,7 @@ import pytest
 from actors.job import Kind, Task
 from ppo.data.archive import NAME, header, read_archive
 from ppo.data.recorder import Recorder
-from ppo.data.records import Record, scan_records
+from ppo.data.records import RecordType, scan_records
 from ppo.data.replay import Replay
 from ppo.data.rows import row_type
 from ppo.data.run_archive import open_for_run, signature
@@ -71,12 +71,12 @@ def kept(tmp_path):
 def test_the_first_round_is_kept_slot_by_slot(kept):
     kept.begin()
     assert kept.recorder.slot_by_slot
-    assert kept.records == [Record.BEGIN]
+    assert kept.records == [RecordType.BEGIN]
     for slot in range(4):
         kept.arrive(slot, slot + 1, QUICK)
-        assert kept.records == [Record.BEGIN] + [Record.ROWS] * (slot + 1)
+        assert kept.records == [RecordType.BEGIN] + [RecordType.ROWS] * (slot + 1)
     kept.recorder.end(True)
-    assert kept.records == [Record.BEGIN] + [Record.ROWS] * 4
+    assert kept.records == [RecordType.BEGIN] + [RecordType.ROWS] * 4
 
 
 def test_slow_evaluations_are_in_the_file_as_soon_as_they_arrived(kept):
@@ -89,7 +89,7 @@ def test_slow_evaluations_are_in_the_file_as_soon_as_they_arrived(kept):
         rows = kept.contents.rows
         assert same_rows(rows[30:], np.concatenate(arrived[1:]))
     kept.recorder.end(True)
-    assert kept.records == [Record.BEGIN, Record.ROWS, Record.BEGIN] + [Record.ROWS] * 3
+    assert kept.records == [RecordType.BEGIN, RecordType.ROWS, RecordType.BEGIN] + [RecordType.ROWS] * 3
 
 
 def test_quick_evaluations_are_written_once_a_round(kept):
@@ -98,12 +98,12 @@ def test_quick_evaluations_are_written_once_a_round(kept):
     kept.begin(step=1)
     assert not kept.recorder.slot_by_slot
     arrived = [kept.arrive(*slots, QUICK, step=1) for slots in ((5, 10), (0, 2), (2, 5))]
-    assert kept.records == [*before, Record.BEGIN]
+    assert kept.records == [*before, RecordType.BEGIN]
     kept.recorder.end(True)
-    assert kept.records == [*before, Record.BEGIN, Record.ROWS]
+    assert kept.records == [*before, RecordType.BEGIN, RecordType.ROWS]
     assert same_rows(kept.contents.rows[30:], np.concatenate(arrived))
     kept.recorder.end(True)
-    assert kept.records == [*before, Record.BEGIN, Record.ROWS]
+    assert kept.records == [*before, RecordType.BEGIN, RecordType.ROWS]
 
 
 def test_what_arrived_in_a_round_that_failed_is_written(kept):
@@ -184,7 +184,7 @@ def test_what_a_lost_driver_had_is_counted(kept):
     kept.recorder.lost_task(Task(Kind.COLLECT, 0, 2, 5))
     kept.recorder.lost_task(Task(Kind.EVALUATE, 0, 0, 2))
     assert kept.recorder.lost == 3 * PER_SLOT + 2
-    assert kept.records == [Record.BEGIN, Record.LOST, Record.LOST]
+    assert kept.records == [RecordType.BEGIN, RecordType.LOST, RecordType.LOST]
     kept.arrive(0, 10, QUICK)
     kept.recorder.end(True)
     assert kept.contents.lost == 3 * PER_SLOT + 2
@@ -202,6 +202,6 @@ def test_of_other_environments_what_is_collected_is_kept_once_a_round(tmp_path):
     kept.recorder.begin(Kind.EVALUATE, 1, CONTROL_SNAPSHOT, 2)
     kept.recorder.arrived(collected(a_job, Kind.EVALUATE, 1, snap=CONTROL_SNAPSHOT))
     kept.recorder.end(True)
-    assert kept.records == [Record.ROWS]
+    assert kept.records == [RecordType.ROWS]
     assert same_rows(kept.contents.rows, rows_from(a_job, trajectory))
     kept.recorder.close()

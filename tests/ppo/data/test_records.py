@@ -5,10 +5,10 @@ import zlib
 
 import pytest
 
-from ppo.data.records import FRAME_BYTES, MARK, Record, pack_record, scan_records
+from ppo.data.records import FRAME_BYTES, MARK, RecordType, pack_record, scan_records
 
 CONTENTS = [b"first", b"", MARK + b" inside " + MARK, bytes(range(256))]
-KINDS = [Record.ROWS, Record.BEGIN, Record.LOST, Record.ROWS]
+KINDS = [RecordType.ROWS, RecordType.BEGIN, RecordType.LOST, RecordType.ROWS]
 
 
 def scanned(data, start=0):
@@ -18,7 +18,7 @@ def scanned(data, start=0):
 
 def test_a_record_is_its_frame_and_its_content():
     frame = b"\xf1rec" + bytes([2, 0, 0, 0]) + struct.pack("<II", 4, zlib.crc32(b"abcd"))
-    assert pack_record(Record.BEGIN, b"abcd") == frame + struct.pack("<I", zlib.crc32(frame)) + b"abcd"
+    assert pack_record(RecordType.BEGIN, b"abcd") == frame + struct.pack("<I", zlib.crc32(frame)) + b"abcd"
     assert len(frame) + 4 == FRAME_BYTES
 
 
@@ -33,20 +33,20 @@ def test_sound_records_are_read_from_where_they_begin():
 
 @pytest.mark.parametrize("kind", [0, 4, 255])
 def test_a_record_of_an_unknown_type_is_not_sound(kind):
-    sound = pack_record(Record.LOST, b"1234")
+    sound = pack_record(RecordType.LOST, b"1234")
     unknown = pack_record(kind, b"1234")
-    assert scanned(sound + unknown) == ([(Record.LOST, b"1234")], len(sound), False)
+    assert scanned(sound + unknown) == ([(RecordType.LOST, b"1234")], len(sound), False)
     assert scanned(unknown + sound) == ([], 0, True)
 
 
 def test_what_follows_a_torn_record_says_whether_it_was_the_last_one():
-    sound, torn = pack_record(Record.ROWS, b"x" * 40), pack_record(Record.ROWS, MARK * 9 + b"last")
+    sound, torn = pack_record(RecordType.ROWS, b"x" * 40), pack_record(RecordType.ROWS, MARK * 9 + b"last")
     for length in range(1, len(torn)):
         tail = torn[:length]
-        assert scanned(sound + tail) == ([(Record.ROWS, b"x" * 40)], len(sound), False)
-        assert scanned(sound + tail + sound) == ([(Record.ROWS, b"x" * 40)], len(sound), True)
+        assert scanned(sound + tail) == ([(RecordType.ROWS, b"x" * 40)], len(sound), False)
+        assert scanned(sound + tail + sound) == ([(RecordType.ROWS, b"x" * 40)], len(sound), True)
 
 
 def test_zeros_after_the_records_are_an_interrupted_write():
-    sound = pack_record(Record.ROWS, b"x" * 40)
-    assert scanned(sound + bytes(4096)) == ([(Record.ROWS, b"x" * 40)], len(sound), False)
+    sound = pack_record(RecordType.ROWS, b"x" * 40)
+    assert scanned(sound + bytes(4096)) == ([(RecordType.ROWS, b"x" * 40)], len(sound), False)

@@ -43,8 +43,8 @@ def test_there_may_be_no_archive(tmp_path):
         (Problem("tests.problems:Quadratic", env_kwargs={"a": 1}), "env_kwargs {}", "env_kwargs {'a': 1}"),
         (
             Problem("rosenbrock", dims=4, knobs=2),
-            "env tests.problems:Quadratic, conditions 1",
-            "rosenbrock, conditions 2",
+            "env tests.problems:Quadratic",
+            "rosenbrock",
         ),
     ],
 )

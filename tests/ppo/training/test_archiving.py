@@ -6,15 +6,15 @@ import pathlib
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from env import UsageError
-from ppo import Config
+from ppo import Config, resolve
 from ppo.data.archive import NAME, new_archive, read_archive
 from ppo.data.rows import in_order
 from ppo.train import train
 from ppo.training.run_dir import RunDir
+from ppo.training.trainer import Trainer
 from tests.ppo.training.test_resume import killed_at
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -132,7 +132,9 @@ def test_a_gap_before_the_checkpoint_costs_nothing_and_one_after_it_is_refused(t
     path.write_bytes(new_archive(signature, rows[rows["step"] != 2]))
     (tmp_path / "keep").write_bytes((tmp_path / "run" / "checkpoint.npz").read_bytes())
     without(tmp_path / "run", "checkpoint.npz")
-    with pytest.raises(UsageError, match=r"^--resume .*: the archive lacks training step 2, and the checkpoint stands"):
+    with pytest.raises(
+        UsageError, match=r"^--resume .*: the archive lacks training step 2, and there is no checkpoint"
+    ):
         run(config, tmp_path / "run", resume=True)
     (tmp_path / "run" / "checkpoint.npz").write_bytes((tmp_path / "keep").read_bytes())
     spent = os.path.getsize(tmp_path / "count")
@@ -170,6 +172,11 @@ def test_a_full_disk_ends_the_run_in_one_line_and_it_can_go_on(whole, tmp_path, 
     assert done.stderr.count("\n") == 1
     assert "cannot be written to (File too large)" in done.stderr
     assert f"go on with --resume {tmp_path / 'run'}" in done.stderr
+    limited = limited.replace("9000, 9000", "500, 500")
+    command[2], command[-2] = limited, str(tmp_path / "none")
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "none").exists()
     summary = run(RunDir(tmp_path / "run").config(), tmp_path / "run", resume=True)
     assert bits(tmp_path / "run", summary) == bits(*whole)
     assert paid(summary) <= os.path.getsize(tmp_path / "count") <= paid(summary) + summary["lost_evaluations"]
@@ -248,26 +255,36 @@ def test_too_few_reused_evaluations_are_kept_and_not_learned_from(tmp_path, caps
     assert "--reuse: 47 evaluations are kept, and are too few" in capsys.readouterr().err
 
 
-def test_an_environment_is_recorded_only_if_asked_to(tmp_path):
-    config = Config(env="CartPole-v1", training_steps=2, time_steps=20, episodes=4, eval_every=1, drivers=0)
-    plain = run(config, tmp_path / "plain")
-    assert not (tmp_path / "plain" / NAME).exists()
-    recorded = run(dataclasses.replace(config, record=True), tmp_path / "recorded")
-    assert recorded["policy_sha256"] == plain["policy_sha256"]
-    rows = read_archive(tmp_path / "recorded" / NAME, "").rows
-    assert len(rows) == 2 * 20 * 4
-    assert rows.dtype.names[4:7] == ("obs", "action", "reward")
-    assert (rows["reward"] == 1).all()
-    assert np.isin(rows["action"], (0, 1)).all()
+def test_two_processes_do_not_write_to_one_run(tmp_path):
+    config = counted(tmp_path / "count", evaluations=40, eval_every=0, check=0)
+    with Trainer(resolve(config), tmp_path / "run", quiet=True) as trainer:
+        next(trainer)
+        spent = os.path.getsize(tmp_path / "count")
+        with pytest.raises(UsageError, match=r"archive\.bin: another process is writing to it") as told:
+            run(config, tmp_path / "run", resume=True)
+        assert "\n" not in str(told.value)
+        assert os.path.getsize(tmp_path / "count") == spent
+        next(trainer)
+    run(config, tmp_path / "run", resume=True)
+    assert os.path.getsize(tmp_path / "count") == 40
 
 
-def test_a_resumed_environment_records_each_time_step_once(tmp_path):
-    sizes = {"training_steps": 6, "time_steps": 20, "episodes": 4}
-    config = Config(env="CartPole-v1", **sizes, eval_every=0, drivers=0, record=True)
-    whole = run(config, tmp_path / "whole")
-    killed_at(4, dataclasses.replace(config, checkpoint_every=3), tmp_path / "cut")
-    resumed = run(RunDir(tmp_path / "cut").config(), tmp_path / "cut", resume=True)
-    assert resumed["policy_sha256"] == whole["policy_sha256"]
-    keys = ["kind", "step", "slot", "time_step", "reward"]
-    rows = [in_order(read_archive(tmp_path / name / NAME, "").rows)[keys].tolist() for name in ("whole", "cut")]
-    assert rows[0] == rows[1]
+def test_a_checkpoint_without_its_archive_is_refused_while_there_is_something_to_do(tmp_path):
+    config = counted(tmp_path / "count", checkpoint_every=3, eval_every=0, check=0)
+    killed_at(8, config, tmp_path / "cut")
+    without(tmp_path / "cut", NAME)
+    with pytest.raises(UsageError, match=r"there is no archive\.bin in it, on which the run rests; begin a new one"):
+        run(config, tmp_path / "cut", resume=True)
+    done = run(config, tmp_path / "done")
+    without(tmp_path / "done", NAME)
+    assert run(config, tmp_path / "done", resume=True) == done
+
+
+def test_a_finished_run_writes_a_law_that_was_deleted_again(tmp_path):
+    config = counted(tmp_path / "count")
+    run(config, tmp_path / "run")
+    law, spent = (tmp_path / "run" / "law.npz").read_bytes(), os.path.getsize(tmp_path / "count")
+    without(tmp_path / "run", "law.npz")
+    run(config, tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "law.npz").read_bytes() == law
+    assert os.path.getsize(tmp_path / "count") == spent
