@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from ppo.data.recorder import Recorder
 from ppo.experiments.workloads import STANDARD, step_ms, training
 from ppo.training.trainer import Trainer
 
-REPLAYED_STEPS = 1000
+REPLAYED_STEPS, BLOCK = 1000, 20
 
 
 def recording(cost_ms: float, steps: int, target: str) -> tuple[str, str, str, str]:
@@ -56,17 +57,20 @@ def _timed(recorder: Recorder) -> list[float]:
 
 
 def replay(target: str) -> tuple[str, str, str, str]:
-    """Measures the seconds of a training with the defaults, and those of its replay from the archive alone."""
+    """Measures a training step of a training with the defaults, and of its replay from the archive alone, in turn."""
     config = resolve(Config(training_steps=REPLAYED_STEPS, eval_every=0, drivers=0))
-    seconds = []
+    pairs = []
     with tempfile.TemporaryDirectory() as directory:
-        path = pathlib.Path(directory, "run")
-        for resume in (False, True):
-            with Trainer(config, path, resume=resume, quiet=True) as trainer:
-                started = time.perf_counter()
-                for _ in trainer:
-                    pass
-                seconds.append(time.perf_counter() - started)
-            (path / "checkpoint.npz").unlink()
-    trained, replayed = seconds
-    return f"{replayed:.2f} s", f"{trained:.2f} s (trained)", f"{replayed / trained:.2f} times", target
+        played = pathlib.Path(directory, "played")
+        with Trainer(config, played, quiet=True) as trainer:
+            for _ in trainer:
+                pass
+        (played / "checkpoint.npz").unlink()
+        trained = Trainer(config, pathlib.Path(directory, "trained"), quiet=True)
+        replayed = Trainer(config, played, resume=True, quiet=True)
+        with trained, replayed:
+            while not trained.complete:
+                pairs.append((step_ms(replayed, BLOCK), step_ms(trained, BLOCK)))
+    ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+    ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
+    return f"{ours:.2f} ms a step", f"{theirs:.2f} ms a step (trained)", f"{ratio:.2f} times", target
