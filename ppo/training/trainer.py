@@ -121,14 +121,14 @@ class Trainer:
             stack.enter_context(threadpool_limits(1, "blas"))
             pool = make_pool(self.job, config.drivers, config.backend, config.driver_timeout)
             self.pool = stack.enter_context(pool)
-            if self._resume:
-                self.files.rewind(self.learner.step)
-            else:
+            if not self._resume:
                 self.files.create(config)
             self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
             if self._archive.too_few:
                 self._progress.message(self._archive.too_few)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
+            if self._resume:  # only now, since opening the archive tells whether another process is at it
+                self.files.rewind(self.learner.step)
             stack.enter_context(profiled(f"{self.job.profile}/profile.txt" if self.job.profile else None))
             stack.callback(self._progress.close)
             stack.callback(self._tracker.close)

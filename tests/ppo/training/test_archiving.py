@@ -256,7 +256,7 @@ def test_too_few_reused_evaluations_are_kept_and_not_learned_from(tmp_path, caps
 
 
 def test_two_processes_do_not_write_to_one_run(tmp_path):
-    config = counted(tmp_path / "count", evaluations=40, eval_every=0, check=0)
+    config = counted(tmp_path / "count", evaluations=40, eval_every=1, check=0)
     with Trainer(resolve(config), tmp_path / "run", quiet=True) as trainer:
         next(trainer)
         spent = os.path.getsize(tmp_path / "count")
@@ -264,9 +264,11 @@ def test_two_processes_do_not_write_to_one_run(tmp_path):
             run(config, tmp_path / "run", resume=True)
         assert "\n" not in str(told.value)
         assert os.path.getsize(tmp_path / "count") == spent
+        assert (tmp_path / "run" / "metrics.csv").read_text().count("\n") == 2
         next(trainer)
     run(config, tmp_path / "run", resume=True)
-    assert os.path.getsize(tmp_path / "count") == 40
+    steps = resolve(config).training_steps
+    assert os.path.getsize(tmp_path / "count") == 40 + steps * 21
 
 
 def test_a_checkpoint_without_its_archive_is_refused_while_there_is_something_to_do(tmp_path):
