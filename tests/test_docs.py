@@ -32,7 +32,7 @@ def test_the_commands_of_the_readme_on_its_objective_work(tmp_path):
     (tmp_path / "heater.py").write_text(code, encoding="utf-8")
     train = re.search(r"^python (-m ppo\.train --env heater:Heater .*)$", readme, re.MULTILINE)[1]
     table = re.findall(r"`python (-m ppo\.\w+ [^`]*runs/heater[^`]*)`", readme)
-    assert len(table) == 4  # check it, go on, spend more, look at it
+    assert len(table) == 5  # check it, go on, spend more, start another run from it, look at it
     for command in (train, *table):
         quiet = ["--quiet"] if "ppo.archive" not in command else []
         done = subprocess.run(
@@ -43,6 +43,6 @@ def test_the_commands_of_the_readme_on_its_objective_work(tmp_path):
             env={"PYTHONPATH": str(ROOT), "PATH": ""},
         )
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "runs" / "more" / "law.npz").is_file()
+    assert (tmp_path / "runs" / "other" / "law.npz").is_file()
     columns = re.search(r"heater\.csv\"\)  # (.*)", readme)[1]
     assert (tmp_path / "heater.csv").read_text().splitlines()[0] == columns.replace(", ", ",")
