@@ -12,7 +12,8 @@ from env import Problem, UsageError
 
 def job(env="rosenbrock", sampler="random", episodes=12, time_steps=2, **changes):
     control = {"eval_episodes": 4, "eval_time_steps": 8}
-    tuning = {"eval_starts": centre_states(np.linspace(-1, 1, 5)[:, None], 1)}
+    line = centre_states(np.linspace(-1, 1, 5)[:, None], 1)
+    tuning = {"eval_starts": line, "check_starts": line[:4]}
     problem = Problem(env, time_steps=time_steps)
     return Job(
         problem, sampler, 16, 3, episodes, time_steps, **(tuning if problem.family == "tuning" else control) | changes
@@ -32,18 +33,21 @@ def collector(a_job, version=4, seed=0):
 FIELDS = ("slots", "obs", "actions", "logprobs", "rewards", "objectives", "final_obs", "terminations", "truncations")
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+JOBS = [
+    job(),
+    job("tests.problems:Quadratic", "env", eval_starts=np.zeros((4, 3)), check_starts=np.zeros((5, 3))),
+    job("CartPole-v1", "env", time_steps=40),
+    job("tests.problems:CountdownEnv", "env", time_steps=8),
+    job("Pendulum-v1", "env", time_steps=300),
+    job(time_steps=3, mirrored=True),
+]
+KINDS = {"tuning": list(Kind), "control": [Kind.COLLECT, Kind.EVALUATE]}
+
+
 @pytest.mark.parametrize(
-    "a_job",
-    [
-        job(),
-        job("tests.problems:Quadratic", "env", eval_starts=np.zeros((4, 3))),
-        job("CartPole-v1", "env", time_steps=40),
-        job("tests.problems:CountdownEnv", "env", time_steps=8),
-        job("Pendulum-v1", "env", time_steps=300),
-        job(time_steps=3, mirrored=True),
-    ],
-    ids=lambda a_job: a_job.problem.env,
+    ("a_job", "kind"),
+    [(a_job, kind) for a_job in JOBS for kind in KINDS[a_job.problem.family]],
+    ids=lambda value: value.problem.env if isinstance(value, Job) else value.name,
 )
 def test_any_split_of_the_slots_gives_the_same_trajectory(a_job, kind):
     slots = a_job.slots(kind)
