@@ -36,7 +36,7 @@ def size(archive: pathlib.Path) -> int:
 
 def kill(life: int, archive: pathlib.Path, with_driver: bool) -> None:
     """Kills a life once it has written a random number of bytes, with or without one of its drivers before it."""
-    enough, deadline = size(archive) + random.randrange(1500), time.monotonic() + 30
+    enough, deadline = size(archive) + random.randrange(1000), time.monotonic() + 30
     while size(archive) <= enough and time.monotonic() < deadline:
         time.sleep(0.002)
     drivers = psutil.Process(forkserver._forkserver._forkserver_pid).children()

@@ -184,17 +184,17 @@ def test_a_full_disk_ends_the_run_in_one_line_and_it_can_go_on(whole, tmp_path, 
 
 def test_nothing_is_paid_twice_over_twenty_kills(tmp_path):
     keywords = {"seconds": 0.012}
-    changes = {"evaluations": 400, "eval_every": 0, "check": 0}
+    changes = {"evaluations": 600, "eval_every": 0, "check": 0}
     expected = run(counted(tmp_path / "other", **changes), tmp_path / "whole")
     config = counted(tmp_path / "count", drivers=3, env_kwargs=keywords, **changes)
     (tmp_path / "config.json").write_text(config.to_json())
     words = ["-m", "tests.ppo.training.kills", str(tmp_path / "run"), str(tmp_path / "config.json"), "20"]
     subprocess.run([sys.executable, *words], check=True, cwd=ROOT)
-    assert len(read_archive(tmp_path / "run" / NAME, "").rows) < 400
+    assert len(read_archive(tmp_path / "run" / NAME, "").rows) < 600
     summary = run(config, tmp_path / "run", resume=True)
     assert summary["policy_sha256"] == expected["policy_sha256"]
     assert facts(tmp_path / "run") == facts(tmp_path / "whole")
-    again = os.path.getsize(tmp_path / "count") - 400
+    again = os.path.getsize(tmp_path / "count") - 600
     assert 0 < again <= summary["lost_evaluations"]
     assert summary["lost_evaluations"] <= 20 * 3 * 2 + 10 * 2  # a slot of two evaluations for each driver of each kill
 
