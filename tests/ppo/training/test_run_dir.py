@@ -116,3 +116,13 @@ def test_a_trainer_refuses_a_directory_that_is_not_empty(tmp_path):
     (tmp_path / "metrics.csv").write_text("of another run")
     with pytest.raises(UsageError, match="exists and is not empty"):
         Trainer(resolve(SMALL), tmp_path)
+
+
+def test_a_run_directory_that_cannot_be_made_leaves_nothing(tmp_path):
+    class Full:
+        def to_json(self):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(UsageError, match=r"^--run-dir .*run: cannot be made \(No space left on device\)$"):
+        RunDir(tmp_path / "run").create(Full())
+    assert not (tmp_path / "run").exists()
