@@ -111,8 +111,6 @@ def _check_ranges(config: Config) -> None:
 
 
 def _check_check(config: Config) -> None:
-    if config.reuse and config.warm_start is not None:
-        raise UsageError("--reuse and --warm-start: both say where the law starts from; give one of them")
     if 0 < config.check < LEAST_CHECK:
         raise UsageError(f"--check {config.check}: must be at least {LEAST_CHECK}, or 0 for no check")
 
@@ -136,6 +134,8 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
 
 def _check_combinations(config: ResolvedConfig) -> None:
     """Checks fields that limit each other."""
+    if config.reuse and config.warm_start is not None:
+        raise UsageError("--reuse and --warm-start: both say where the law starts from; give one of them")
     batch, least = config.episodes * config.time_steps, 2 if config.norm_adv else 1
     if batch // config.num_minibatches < least:
         sizes = f"--episodes {config.episodes} --time-steps {config.time_steps}"

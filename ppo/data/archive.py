@@ -64,7 +64,7 @@ class Archive:
     """An archive that is written to.
 
     Args:
-        path: the file, which ``create`` or ``reopen`` has made ready.
+        path: the file, which is there already.
 
     Raises:
         UsageError: it cannot be written to.
@@ -233,7 +233,8 @@ def _parse_header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
         raise UsageError(f"{name} is no archive, or its header was cut short")
     _, version, length = _PREFIX.unpack_from(data)
     if version != VERSION:
-        raise UsageError(f"{name} was written by another version of this program: format {version}, this one has 1")
+        formats = f"format {version}, this one has {VERSION}"
+        raise UsageError(f"{name} was written by another version of this program: {formats}")
     end = _PREFIX.size + length
     if len(data) < end + _CHECKSUM.size or zlib.crc32(data[:end]) != _CHECKSUM.unpack_from(data, end)[0]:
         raise UsageError(f"{name} is damaged: its header does not have its checksum")

@@ -82,21 +82,25 @@ def regret_words(law: float, constant: float) -> str:
 
 
 def constant_regret(objective: Objective, found: Regret) -> float:
-    """Returns the median regret of the best constant knobs, which minimise the mean of f over the same conditions.
-
-    The knobs are found by SciPy's differential evolution with a fixed seed: the result is deterministic, and as good as
-    that search is.
+    """Returns the median regret of the best constant knobs over the same conditions.
 
     Args:
         objective: the objective f.
         found: regret of a law on it, whose conditions and optimum are taken.
     """
-    from scipy.optimize import differential_evolution
+    return float(np.median(with_best_constant(objective, found.conditions) - found.best_values))
 
-    conditions = found.conditions
+
+def with_best_constant(objective: Objective, conditions: np.ndarray) -> np.ndarray:
+    """Returns f with the best constant knobs, which minimise its mean, at conditions ``[m, conditions]``, ``[m]``.
+
+    The knobs are found by SciPy's differential evolution with a fixed seed: the result is deterministic, and as good as
+    that search is.
+    """
+    from scipy.optimize import differential_evolution
 
     def mean_value(knobs: np.ndarray) -> float:
         return float(np.mean(objective(np.tile(knobs, (len(conditions), 1)), conditions)))
 
     best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
-    return float(np.median(objective(np.tile(best.x, (len(conditions), 1)), conditions) - found.best_values))
+    return objective(np.tile(best.x, (len(conditions), 1)), conditions)

@@ -15,6 +15,7 @@ from actors.law import Law
 from env.objectives import Objective
 from env.objectives.solve import polish
 from ppo.config import Config
+from ppo.evaluation.regret import with_best_constant
 from ppo.experiments.tables import machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
 
@@ -87,7 +88,6 @@ def objective_and_conditions(problem: str) -> tuple[Objective, np.ndarray]:
 
 def best_means(problem: str) -> tuple[float, float]:
     """Returns the mean minimum of a problem's f over the conditions, and its mean with the best constant knobs."""
-    from scipy.optimize import differential_evolution
     from scipy.stats import qmc
 
     objective, c = objective_and_conditions(problem)
@@ -95,12 +95,7 @@ def best_means(problem: str) -> tuple[float, float]:
     values = np.stack([objective(knobs, np.broadcast_to(row, (CANDIDATES, len(row)))) for row in c])
     starts = knobs[np.argsort(values, axis=1, kind="stable")[:, :POLISHED]]
     _, best = polish(objective, starts, c)
-
-    def mean_value(x: np.ndarray) -> float:
-        return float(objective(np.tile(x, (CONDITIONS, 1)), c).mean())
-
-    constant = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=0, tol=1e-8)
-    return float(best.mean()), float(constant.fun)
+    return float(best.mean()), float(with_best_constant(objective, c).mean())
 
 
 def runs_of(seeds: int, quick: bool) -> list[BudgetRun]:

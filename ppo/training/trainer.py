@@ -26,6 +26,7 @@ from actors.job import Kind
 from actors.pools.factory import make_pool
 from actors.profiling import profiled
 from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.config import ResolvedConfig
@@ -164,9 +165,7 @@ class Trainer:
         if self.complete:
             raise StopIteration
         self.timing.begin_step()
-        with self.timing.measure("broadcast"):
-            snapshot = self._snapshot(Kind.COLLECT)
-        trajectory = self.rounds.run(Kind.COLLECT, self.learner.step, snapshot)
+        trajectory = self._round(Kind.COLLECT)
         self._between_steps = False
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
@@ -182,9 +181,7 @@ class Trainer:
 
     def _evaluate(self, scalars: dict[str, float]) -> float:
         """Evaluates the current policy on the drivers, writes a row of ``metrics.csv``, and returns the score."""
-        with self.timing.measure("broadcast"):
-            snapshot = self._snapshot(Kind.EVALUATE)
-        trajectory = self.rounds.run(Kind.EVALUATE, self.learner.step, snapshot)
+        trajectory = self._round(Kind.EVALUATE)
         with self.timing.measure("other"):
             self._eval_evaluations += int(trajectory.evaluations.sum())
             score = self.evaluator.score(trajectory)
@@ -214,6 +211,12 @@ class Trainer:
                 self._choice_shown = True
                 self._progress.message(self.pool.choice)
         self.timing.end_step()
+
+    def _round(self, kind: Kind) -> Trajectory:
+        """Runs a round with the current policy; making its snapshot is part of the broadcast."""
+        with self.timing.measure("broadcast"):
+            snapshot = self._snapshot(kind)
+        return self.rounds.run(kind, self.learner.step, snapshot)
 
     def _snapshot(self, kind: Kind) -> Snapshot:
         """Returns the policy for a round of this kind."""
