@@ -34,8 +34,8 @@ class Problem:
     Attributes:
         env: name of the environment: a built-in objective, a Gymnasium id, ``package.module:Id-v0`` of one that a
             module registers, or ``package.module:Class`` of an ``Objective`` or a ``gymnasium.Env``.
-        dims: number of coordinates of a built-in objective (None: 2).
-        knobs: number of these coordinates that are tuned (None: 1).
+        dims: number of coordinates of a built-in objective (None: its own default).
+        knobs: number of these coordinates that are tuned (None: its own default).
         time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment).
         evaluation_cost_ms: latency added to each row of an objective's evaluation, in milliseconds.
         env_kwargs: keywords of the environment or objective.

@@ -55,8 +55,10 @@ def _tuning_defaults(config: Config, time_steps: int) -> dict[str, Any]:
     gae_given = any(getattr(config, name) is not None for name in defaults.GAE_ONLY)
     gae_needed = config.algo == "reinforce" or time_steps == 1 or gae_given
     kind = config.advantages or ("gae" if gae_needed else "slot")
-    sizes = {"dims": 2, "knobs": 1} if find_environment(config.env) in OBJECTIVES.values() else {}
-    sizes = {name: size for name, size in sizes.items() if name not in config.env_kwargs}
+    sizes = {}
+    if find_environment(config.env) in OBJECTIVES.values():
+        objective = config.problem().objective()
+        sizes = {name: getattr(objective, name) for name in ("dims", "knobs") if name not in config.env_kwargs}
     return defaults.TUNING | sizes | (defaults.TUNING_SLOT if kind == "slot" else defaults.TUNING_GAE)
 
 
