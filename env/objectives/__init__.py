@@ -4,15 +4,29 @@ Functions and the search for their optimum live here; episodes, rewards and poli
 """
 
 from env.objectives.base import Objective
-from env.objectives.benchmarks import Ackley, Benchmark, Rosenbrock, ShiftedAckley, Sphere
+from env.objectives.benchmarks import Ackley, Rosenbrock, ShiftedAckley, Sphere
+from env.objectives.branin import Branin
+from env.objectives.hartmann import Hartmann
 from env.objectives.solve import solve_numerically
 
-OBJECTIVES: dict[str, type[Benchmark]] = {
+OBJECTIVES: dict[str, type[Objective]] = {
     "ackley": Ackley,
     "shifted-ackley": ShiftedAckley,
     "rosenbrock": Rosenbrock,
     "sphere": Sphere,
+    "branin": Branin,
+    "hartmann": Hartmann,
 }
 """Built-in objectives by the name that ``--env`` takes."""
 
-__all__ = ["OBJECTIVES", "Ackley", "Objective", "Rosenbrock", "ShiftedAckley", "Sphere", "solve_numerically"]
+__all__ = [
+    "OBJECTIVES",
+    "Ackley",
+    "Branin",
+    "Hartmann",
+    "Objective",
+    "Rosenbrock",
+    "ShiftedAckley",
+    "Sphere",
+    "solve_numerically",
+]

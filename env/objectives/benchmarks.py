@@ -1,4 +1,4 @@
-"""The benchmark functions: Ackley, a shifted Ackley, Rosenbrock and Sphere, in n dimensions.
+"""The base class of benchmark functions, and Ackley, a shifted Ackley, Rosenbrock and Sphere, in n dimensions.
 
 The first ``knobs`` coordinates are tuned, the rest are conditions. Raw coordinates in [-b, b] are normalised to
 [-1, 1] by raw = b * x.
@@ -16,7 +16,10 @@ CHAIN_POINTS = 801  # grid points of each knob
 
 
 class Benchmark(Objective):
-    """A function of ``dims`` coordinates on [-bound, bound]^dims, of which the first ``knobs`` are tuned."""
+    """A function of ``dims`` coordinates, of which the first ``knobs`` are tuned.
+
+    Where it is one on [-bound, bound]^dims, ``raw`` is all that it defines; else it defines ``__call__``.
+    """
 
     bound: ClassVar[float]
 
