@@ -6,6 +6,7 @@ Functions and the search for their optimum live here; episodes, rewards and poli
 from env.objectives.base import Objective
 from env.objectives.benchmarks import Ackley, Rosenbrock, ShiftedAckley, Sphere
 from env.objectives.branin import Branin
+from env.objectives.crossing_valleys import CrossingValleys
 from env.objectives.hartmann import Hartmann
 from env.objectives.solve import solve_numerically
 
@@ -16,6 +17,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "sphere": Sphere,
     "branin": Branin,
     "hartmann": Hartmann,
+    "crossing-valleys": CrossingValleys,
 }
 """Built-in objectives by the name that ``--env`` takes."""
 
@@ -23,6 +25,7 @@ __all__ = [
     "OBJECTIVES",
     "Ackley",
     "Branin",
+    "CrossingValleys",
     "Hartmann",
     "Objective",
     "Rosenbrock",
