@@ -8,6 +8,7 @@ from env.objectives.benchmarks import Ackley, Rosenbrock, ShiftedAckley, Sphere
 from env.objectives.branin import Branin
 from env.objectives.crossing_valleys import CrossingValleys
 from env.objectives.hartmann import Hartmann
+from env.objectives.noisy import Noisy
 from env.objectives.solve import solve_numerically
 
 OBJECTIVES: dict[str, type[Objective]] = {
@@ -18,6 +19,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "branin": Branin,
     "hartmann": Hartmann,
     "crossing-valleys": CrossingValleys,
+    "noisy": Noisy,
 }
 """Built-in objectives by the name that ``--env`` takes."""
 
@@ -27,6 +29,7 @@ __all__ = [
     "Branin",
     "CrossingValleys",
     "Hartmann",
+    "Noisy",
     "Objective",
     "Rosenbrock",
     "ShiftedAckley",

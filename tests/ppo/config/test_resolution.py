@@ -26,6 +26,8 @@ CASES = {
     "choices": (Config(env="CartPole-v1", time_steps=50), GAEConfig),
     "reinforce in control": (Config(env="CartPole-v1", algo="reinforce"), GAEConfig),
     "keywords": (Config(env="TempControl-v1", env_kwargs={"level": "high", "actions": True}), GAEConfig),
+    "sizes of its own": (Config(env="hartmann", dims=4), SlotConfig),
+    "a wrapped objective": (Config(env="noisy", env_kwargs={"of": "crossing-valleys", "valleys": 4}), SlotConfig),
     "a budget": (Config(evaluations=300), SlotConfig),
     "a budget and some of what it sets": (Config(evaluations=301, episodes=7, std_floor=0.5, warmup=0.3), SlotConfig),
     "a budget with gae": (Config(evaluations=1000, reward="improvement"), GAEConfig),
@@ -211,6 +213,37 @@ def test_sizes_may_come_as_keywords_of_a_built_in_objective():
     assert (resolved.dims, resolved.knobs) == (None, 1)
     assert resolved.problem().describe().obs_dim == 3
     assert resolve(resolved) == resolved
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ({"env": "hartmann"}, (6, 4)),
+        ({"env": "tuninglaw/Hartmann-v0", "dims": 3}, (3, 2)),
+        ({"env": "hartmann", "knobs": 1}, (6, 1)),
+        ({"env": "branin", "env_kwargs": {"given": 1}}, (2, 1)),
+        ({"env": "crossing-valleys", "dims": 5}, (5, 1)),
+        ({"env": "noisy"}, (2, 1)),
+        ({"env": "noisy", "knobs": 3, "env_kwargs": {"of": "hartmann"}}, (6, 3)),
+        ({"env": "noisy", "env_kwargs": {"of": "tests.problems:Quadratic"}}, (3, 2)),
+    ],
+)
+def test_each_built_in_objective_has_its_own_default_sizes(given, sizes):
+    resolved = resolve(Config(**given))
+    assert (resolved.dims, resolved.knobs) == sizes
+    assert resolve(resolved) == resolved
+    described = resolved.problem().describe()
+    assert (described.obs_dim, described.action_dim) == sizes
+
+
+def test_sizes_that_cannot_be_are_named():
+    for config, message in (
+        (Config(env="sphere", dims=1), "--dims 1: at least 2"),
+        (Config(env="hartmann", dims=5), "--dims 5: must be 3, 4 or 6"),
+        (Config(env="noisy", env_kwargs={"of": "sfere"}), r"--env-kwargs of=sfere: unknown \(did you mean 'sphere'"),
+    ):
+        with pytest.raises(UsageError, match=f"^{message}"):
+            resolve(config)
 
 
 def test_old_checkpoints_are_named_where_one_is_needed(tmp_path):
