@@ -22,8 +22,8 @@ from ppo.studies.runs import FIRST_SEED, Options, run_all
 TAKES, GROUPS = ("seeds", "quick"), ()
 PROBLEMS = {
     "converter, 2 + 3": Config(env="ppo.studies.budget_problems:Converter"),
-    "Hartmann-6, 4 + 2": Config(env="ppo.studies.budget_problems:Hartmann"),
-    "Branin, x1 tuned, 1 + 1": Config(env="ppo.studies.budget_problems:Branin"),
+    "Hartmann-6, 4 + 2": Config(env="hartmann", dims=6, knobs=4),
+    "Branin, x1 tuned, 1 + 1": Config(env="branin"),
     "bent valley, 2 + 2": Config(env="ppo.studies.budget_problems:Valley"),
     "shifted Ackley, 1 + 1": Config(env="shifted-ackley"),
     "Rosenbrock, 5 + 5": Config(env="rosenbrock", dims=10, knobs=5),

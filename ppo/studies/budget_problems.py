@@ -28,38 +28,6 @@ class Converter(Objective):
         return np.log((conduction + switching) / (1.8 * current) / 0.0473)
 
 
-class Hartmann(Objective):
-    """The six-dimensional function of Hartmann (1973), its first four coordinates tuned and the last two given."""
-
-    knobs = 4
-    conditions = 2
-    steepness = np.array(
-        [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-    )
-    places = 1e-4 * np.array(
-        [
-            [1312, 1696, 5569, 124, 8283, 5886],
-            [2329, 4135, 8307, 3736, 1004, 9991],
-            [2348, 1451, 3522, 2883, 3047, 6650],
-            [4047, 8828, 8732, 5743, 1091, 381],
-        ]
-    )
-    depths = np.array([1.0, 1.2, 3.0, 3.2])
-
-    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-        unit = (np.concatenate([x, c], axis=1) + 1) / 2
-        return -(self.depths * np.exp(-(self.steepness * (unit[:, None] - self.places) ** 2).sum(axis=2))).sum(axis=1)
-
-
-class Branin(Objective):
-    """Branin's function, its first coordinate tuned and the second given; the best knob jumps twice."""
-
-    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-        first, second = 15 * (x[:, 0] + 1) / 2 - 5, 15 * (c[:, 0] + 1) / 2
-        bowl = second - 5.1 / (4 * np.pi**2) * first**2 + 5 / np.pi * first - 6
-        return bowl**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(first) + 10
-
-
 class Valley(Objective):
     """A bent valley whose place depends on both conditions."""
 

@@ -8,22 +8,31 @@ import pytest
 
 from ppo import Config
 from ppo.studies import budget
-from ppo.studies.budget_problems import Branin, Converter, Hartmann, Valley
+from ppo.studies.budget_problems import Converter, Valley
 from ppo.studies.runs import Options
 
 
+def test_the_bent_valleys_minimum():
+    assert Valley()(np.array([[0.5, 0.4]]), np.array([[1.0, 1.0]]))[0] == pytest.approx(0, abs=1e-12)
+
+
 @pytest.mark.parametrize(
-    ("objective", "state", "value"),
+    ("problem", "state", "value"),
     [
-        (Branin(), [(-np.pi + 5) / 7.5 - 1, 12.275 / 7.5 - 1], 0.397887),
-        (Branin(), [(np.pi + 5) / 7.5 - 1, 2.275 / 7.5 - 1], 0.397887),
-        (Hartmann(), 2 * np.array([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]) - 1, -3.32237),
-        (Valley(), [0.5, 0.4, 1.0, 1.0], 0.0),
+        ("Branin, x1 tuned, 1 + 1", [(-np.pi + 5) / 7.5 - 1, 12.275 / 7.5 - 1], 0.397887),
+        (
+            "Hartmann-6, 4 + 2",
+            2 * np.array([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]) - 1,
+            -3.32237,
+        ),
     ],
 )
-def test_known_minima(objective, state, value):
-    x, c = np.split(np.array([state]), [objective.knobs], axis=1)
-    assert objective(x, c)[0] == pytest.approx(value, abs=1e-5)
+def test_built_in_problems_have_the_sizes_that_their_names_say(problem, state, value):
+    objective, c = budget.objective_and_conditions(problem)
+    assert problem.endswith(f"{objective.knobs} + {objective.conditions}")
+    assert c.shape == (budget.CONDITIONS, objective.conditions)
+    knobs, conditions = np.split(np.array([state]), [objective.knobs], axis=1)
+    assert objective(knobs, conditions)[0] == pytest.approx(value, abs=1e-5)
 
 
 def test_the_converters_loss_at_a_known_point():
