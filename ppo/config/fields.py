@@ -18,11 +18,14 @@ class Config:
     """
 
     env: str = "rosenbrock"
-    """ackley, shifted-ackley, rosenbrock, sphere, a Gymnasium id, package.module:Id-v0, or package.module:Class."""
+    """ackley, shifted-ackley, rosenbrock, sphere, branin, hartmann, crossing-valleys, noisy, a Gymnasium id,
+    package.module:Id-v0, or package.module:Class."""
     dims: int | None = None
-    """Coordinates of a built-in objective, knobs and conditions together (2)."""
+    """Coordinates of a built-in objective, knobs and conditions together (2; hartmann: 6; noisy: those of the objective
+    that it wraps)."""
     knobs: int | None = None
-    """How many of the coordinates of a built-in objective are tuned; the rest are conditions (1)."""
+    """How many of the coordinates of a built-in objective are tuned; the rest are conditions (1; hartmann: two thirds,
+    rounded down; noisy: as many as of the objective that it wraps)."""
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     """Keywords of the environment, name=value each, with values as JSON or else text; such as level=high."""
     training_steps: int | None = None
