@@ -12,13 +12,28 @@ from env.make import Problem
 
 
 class Kind(IntEnum):
-    """What a slot is run for: training, a score in training, or the check of a law beside constant knobs."""
+    """What a slot is run for: training, a score in training, or the check of a law beside constant knobs.
+
+    Training slots are sampled by the policy (``COLLECT``), or planned: the first ones, spread over the whole range
+    (``DESIGN``), and those that a model of f chose (``PLAN``). Slots of ``IMAGINE`` run on that model, in the learner.
+    """
 
     COLLECT = 1
     EVALUATE = 2
     CHECK = 3
     CHECK_CONSTANT = 4
     CHECK_MEAN = 5
+    DESIGN = 6
+    PLAN = 7
+    IMAGINE = 8
+
+
+PLANNED = frozenset({Kind.DESIGN, Kind.PLAN})
+"""Kinds whose starts and actions the snapshot's plan gives."""
+SAMPLED = frozenset({Kind.COLLECT, Kind.IMAGINE})
+"""Kinds whose actions the policy samples."""
+TRAINING = PLANNED | SAMPLED
+"""Kinds that something is learned from."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,8 @@ class Job:
         check_starts: states at which the law and constant knobs are checked, ``[m, dims]``; None for no check.
         mirrored: whether every second time step of a slot takes the noise of the one before, negated.
         profile: directory that driver processes write their profiles to; None for no profiles.
+        components: number of Gaussians of the policy.
+        planned: slots of the first planned round, and of those after it; 0 without a model.
     """
 
     problem: Problem
@@ -64,6 +81,8 @@ class Job:
     check_starts: np.ndarray | None = None
     mirrored: bool = False
     profile: str | None = None
+    components: int = 1
+    planned: tuple[int, int] = (0, 0)
 
     @functools.cached_property
     def description(self) -> Description:
@@ -75,14 +94,16 @@ class Job:
 
     def starts(self, kind: Kind) -> np.ndarray | None:
         """Returns the fixed start states of a kind; None where the sampler or the environment draws them."""
-        if kind == Kind.COLLECT:
+        if kind in TRAINING:
             return None
         return self.eval_starts if kind == Kind.EVALUATE else self.check_starts
 
     def slots(self, kind: Kind) -> int:
         """Returns the number of slots of a round of this kind."""
-        if kind == Kind.COLLECT:
+        if kind in SAMPLED:
             return self.episodes
+        if kind in PLANNED:
+            return self.planned[kind == Kind.PLAN]
         starts = self.starts(kind)
         return self.eval_episodes if starts is None else len(starts)
 
@@ -90,11 +111,11 @@ class Job:
         """Returns the evaluations of f that a slot of this kind takes, outside tuning 0."""
         if self.problem.family != "tuning":
             return 0
-        return self.time_steps + self.evaluate_starts if kind == Kind.COLLECT else 1
+        return self.time_steps + self.evaluate_starts if kind in SAMPLED else 1
 
     def length(self, kind: Kind) -> int:
         """Returns the time steps of a slot of this kind."""
-        if kind == Kind.COLLECT:
+        if kind in SAMPLED:
             return self.time_steps
         return self.eval_time_steps if kind == Kind.EVALUATE else 1
 
@@ -102,4 +123,5 @@ class Job:
         """Returns the shapes of the trajectories of a round of this kind."""
         described = self.description
         tuning = self.problem.family == "tuning"
-        return Layout(self.length(kind), described.obs_dim, described.action_dim, tuning)
+        action_dim = described.action_dim + (kind in SAMPLED and self.components > 1)
+        return Layout(self.length(kind), described.obs_dim, action_dim, tuning)

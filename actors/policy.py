@@ -39,17 +39,21 @@ class Policy:
         self.spec = snapshot.spec
         self._layers = self.spec.views(snapshot.theta)
         self._activation = ACTIVATIONS[self.spec.activation]
+        live = snapshot.live
+        self.live = np.arange(self.spec.components) if live is None else np.flatnonzero(live)
 
-    def act(self, obs: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def act(self, obs: np.ndarray, noise: np.ndarray, pair: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Samples actions.
 
         Args:
             obs: raw observations, ``[n, obs_dim]``.
             noise: standard normals (Gaussian) or uniforms (categorical), ``[n, action_dim]``.
+            pair: for several components, which pair of time steps of the slot this is: the live ones take turns.
 
         Returns:
             Actions before any clipping (Gaussian) or choices (categorical), ``[n, action_dim]``, and their
-            log-probabilities ``[n]``.
+            log-probabilities ``[n]``. Of several components, the number of the one that acts follows the action,
+            ``[n, action_dim + 1]``, and its probability by the gate counts.
         """
         out = self._forward(obs)
         padded = _pad(noise)
@@ -58,19 +62,60 @@ class Policy:
             actions = np.concatenate([choice for choice, _ in chosen], axis=1)
             logprobs = np.sum([logprob for _, logprob in chosen], axis=0)
         else:
-            mean, log_std = self._gaussian(out)
+            component = int(self.live[pair % len(self.live)])
+            mean, log_std = self._gaussian(out, component)
             std = np.exp(log_std)
             actions = mean + std * padded
             # Computed from the rounded action, as in the learner: at a tiny std it differs from mean + std * noise.
             logprobs = np.sum(-0.5 * ((actions - mean) / std) ** 2 - log_std - LOG_SQRT_2PI, axis=-1)
+            if self.spec.components > 1:
+                logprobs += self._gate(out)[:, component]
+                actions = np.concatenate([actions, np.full((len(actions), 1), float(component))], axis=1)
         return actions[: len(obs)], logprobs[: len(obs)]
 
     def mode(self, obs: np.ndarray) -> np.ndarray:
-        """Returns the likeliest actions, ``[n, action_dim]``; for a Gaussian, the means."""
+        """Returns the likeliest actions, ``[n, action_dim]``; for a Gaussian, the means.
+
+        Of several components the critic chooses one, by its mean at the conditions of ``obs``, or else the gate does.
+        """
         out = self._forward(obs)[: len(obs)]
+        if self.spec.components > 1:
+            means = self._means(out)
+            best = np.argmax(self._gate(out), axis=1) if self.snapshot.critic is None else self._judged(obs, means)
+            return means[np.arange(len(obs)), best]
         if self.spec.head == "categorical":
             return np.stack([np.argmax(out[:, part], axis=-1) for part in self.spec.logits], axis=1).astype(np.float64)
         return out[:, : self.spec.action_dim]
+
+    def proposals(self, obs: np.ndarray) -> np.ndarray:
+        """Returns the mean of each component, ``[n, components, action_dim]``, for a policy of Gaussians."""
+        return self._means(self._forward(obs)[: len(obs)])
+
+    def gate(self, obs: np.ndarray) -> np.ndarray:
+        """Returns the log-probability of each component, ``[n, components]``; of those not in use, minus infinity."""
+        return self._gate(self._forward(obs)[: len(obs)])
+
+    def _means(self, out: np.ndarray) -> np.ndarray:
+        width = self.spec.components * self.spec.action_dim
+        return out[:, :width].reshape(len(out), self.spec.components, self.spec.action_dim)
+
+    def _gate(self, out: np.ndarray) -> np.ndarray:
+        """Returns log-probabilities of the components, ``[n, components]``."""
+        logits = np.full((len(out), self.spec.components), -np.inf)
+        if self.spec.components > 1:
+            logits[:, self.live] = out[:, -self.spec.components :][:, self.live]
+        else:
+            logits[:] = 0.0
+        return _log_softmax(logits)
+
+    def _judged(self, obs: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Returns the component whose mean the critic expects the least f of, ``[n]``."""
+        assert self.snapshot.critic is not None
+        conditions, expected = obs[:, self.spec.action_dim :], np.full(means.shape[:2], np.inf)
+        for component in self.live:
+            states = np.concatenate([np.clip(means[:, component], -1, 1), conditions], axis=1)
+            expected[:, component] = self.snapshot.critic.mean(states)
+        return np.argmin(expected, axis=1)
 
     def uncertainty(self, candidates: np.ndarray) -> np.ndarray:
         """Measures how uncertain the policy is at candidates ``[n, m, obs_dim]``: the action's entropy, ``[n, m]``.
@@ -81,7 +126,8 @@ class Policy:
         """
         *hidden, (weight, bias) = self.spec.views(self.snapshot.theta.astype(np.float32))
         if self.spec.head == "gaussian":  # only the stds are needed
-            weight, bias = np.ascontiguousarray(weight[:, self.spec.action_dim :]), bias[self.spec.action_dim :]
+            raw = self._raw_part
+            weight, bias = np.ascontiguousarray(weight[:, raw]), bias[raw]
         obs = normalise(candidates, self.snapshot.obs_mean, self.snapshot.obs_var).astype(np.float32)
         ranks = np.empty(obs.shape[:2])
         buffers = [np.empty((obs.shape[1], width), np.float32) for width in self.spec.hidden_sizes]
@@ -109,11 +155,21 @@ class Policy:
             x = self._activation(x, out=x)
         return (np.matmul(x, weight) + bias).reshape(len(rows), -1)
 
-    def _gaussian(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns means and log stds; the floor is smooth, std^2 = floor^2 + exp(raw)^2, and lets gradients pass."""
-        raw = np.minimum(np.ascontiguousarray(out[:, self.spec.action_dim :]), RAW_LOG_STD_MAX)
+    @property
+    def _raw_part(self) -> slice:
+        """Outputs that are raw log stds."""
+        width = self.spec.components * self.spec.action_dim
+        return slice(width, 2 * width)
+
+    def _gaussian(self, out: np.ndarray, component: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns means and log stds of a component, ``[n, action_dim]`` each.
+
+        The floor is smooth, std^2 = floor^2 + exp(raw)^2, and lets gradients pass.
+        """
+        dim, first = self.spec.action_dim, self._raw_part.start + component * self.spec.action_dim
+        raw = np.minimum(np.ascontiguousarray(out[:, first : first + dim]), RAW_LOG_STD_MAX)
         log_std = 0.5 * np.log(self.snapshot.std_floor**2 + np.exp(2 * raw))
-        return np.ascontiguousarray(out[:, : self.spec.action_dim]), log_std
+        return np.ascontiguousarray(out[:, component * dim : (component + 1) * dim]), log_std
 
 
 def _pad(rows: np.ndarray) -> np.ndarray:

@@ -10,7 +10,8 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from actors.action_map import ActionMap
-from actors.job import Job, Kind, Task
+from actors.job import PLANNED, SAMPLED, TRAINING, Job, Kind, Task
+from actors.plan import Plan
 from actors.policy import Policy
 from actors.samplers import Sampler, make_sampler
 from actors.seeding import Stream, env_seed, generator, slot_numbers
@@ -78,26 +79,36 @@ class Collector:
     def _roll(self, env: VectorEnv, task: Task, obs: np.ndarray, trajectory: Trajectory) -> None:
         """Steps the environment from ``obs`` on, and records what happens."""
         assert self.policy is not None
-        noise = self._noise(task) if task.kind == Kind.COLLECT else None
+        noise = self._noise(task) if task.kind in SAMPLED else None
+        plan = self._plan() if task.kind in PLANNED else None
         time_steps = trajectory.rewards.shape[1]
         episode = np.zeros(len(trajectory), int)
         for t in range(time_steps):
             trajectory.obs[:, t] = obs
-            if noise is None:
-                trajectory.actions[:, t] = self.policy.mode(obs)
+            if plan is not None:
+                knobs = plan.actions[task.start : task.stop]
+            elif noise is None:
+                knobs = self.policy.mode(obs)
             else:
-                trajectory.actions[:, t], trajectory.logprobs[:, t] = self.policy.act(obs, noise[:, t])
-            obs, rewards, terminations, truncations, infos = env.step(self._action_map(trajectory.actions[:, t]))
+                knobs, trajectory.logprobs[:, t] = self.policy.act(obs, noise[:, t], t // 2)
+            trajectory.actions[:, t, : knobs.shape[1]] = knobs
+            action = trajectory.actions[:, t, : self._action_dim]
+            obs, rewards, terminations, truncations, infos = env.step(self._action_map(action))
             trajectory.rewards[:, t], trajectory.final_obs[:, t] = rewards, obs
             trajectory.terminations[:, t], trajectory.truncations[:, t] = terminations, truncations
             _record_objective(trajectory, t + 1, env, infos)
             ended = trajectory.terminations[:, t] | trajectory.truncations[:, t]
             episode += ended
-            if task.kind != Kind.COLLECT and episode.all():
+            if task.kind not in TRAINING and episode.all():
                 break  # the first episode of each slot is all that counts
             if ended.any() and t + 1 < time_steps:
                 seeds: Any = self._seeds(task, episode)  # a list, which vector environments take and their type omits
                 obs, _ = env.reset(seed=seeds, options={"reset_mask": ended})
+
+    def _plan(self) -> Plan:
+        """Returns the plan of the current round."""
+        assert self.policy is not None and self.policy.snapshot.plan is not None, "a planned round has a plan"
+        return self.policy.snapshot.plan
 
     def _batch(self, rows: int) -> VectorEnv:
         """Returns the environment for so many rows, built once for each number that comes up."""
@@ -108,7 +119,7 @@ class Collector:
     def _noise(self, task: Task) -> np.ndarray:
         """Draws the action noise of the slots, ``[n, T, action_dim]``."""
         method = "random" if self._choices else "standard_normal"
-        key = (self.job.seed, task.step, Stream.ACTIONS)
+        key = (self.job.seed, task.step, Stream.ACTIONS if task.kind == Kind.COLLECT else Stream.IMAGINED_ACTIONS)
         shape = (self.job.time_steps, self._action_dim)
         noise = slot_numbers(method, key, self.job.episodes, slice(task.start, task.stop), shape)
         if self.job.mirrored and not self._choices:
@@ -118,19 +129,22 @@ class Collector:
     def _seeds(self, task: Task, episode: np.ndarray) -> list[int]:
         """Returns the environment's seed for the given episode of each slot."""
         # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.
-        step, stream = (task.step, Stream.ENV) if task.kind == Kind.COLLECT else (0, Stream.EVAL_ENV)
+        step, stream = (task.step, Stream.ENV) if task.kind in SAMPLED else (0, Stream.EVAL_ENV)
         slots = range(task.start, task.stop)
         return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
 
     def _starts(self, task: Task) -> dict | None:
         """Returns the options of the first reset; None for the environment's own starts."""
         rows = slice(task.start, task.stop)
-        if task.kind != Kind.COLLECT:
+        if task.kind in PLANNED:
+            return {"starts": self._plan().starts[rows], "evaluate_starts": False}
+        if task.kind not in SAMPLED:
             starts = self.job.starts(task.kind)
             return None if starts is None else {"starts": starts[rows], "evaluate_starts": False}
         if self._sampler is None:
             return None
-        rng = generator(self.job.seed, task.step, Stream.STARTS)
+        stream = Stream.STARTS if task.kind == Kind.COLLECT else Stream.IMAGINED_STARTS
+        rng = generator(self.job.seed, task.step, stream)
         starts = self._sampler.sample(self.job.episodes, rng, self.policy, rows)  # type: ignore[arg-type]
         if starts.shape != (task.stop - task.start, self._sampler.dims):
             raise ValueError(

@@ -23,6 +23,10 @@ class Stream(IntEnum):
     HELD_OUT = 7
     CHECK = 8
     IMITATION = 9
+    IMAGINED_STARTS = 10
+    IMAGINED_ACTIONS = 11
+    DESIGN = 12
+    PLAN = 13
 
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:

@@ -1,19 +1,23 @@
 """The snapshot: everything that an action depends on and nothing else; it is all that is broadcast.
 
-Its bytes are a magic number, the length of the JSON header, the version, the std floor, the header (the network, and
-whether there is a normaliser), and float64 arrays: theta, and the mean and variance of the observation normaliser.
-Reading them executes nothing.
+Its bytes are a magic number, the length of the JSON header, the version, the std floor, the header (the network,
+whether there is a normaliser, and the shapes of what else there is), and float64 arrays: theta, the mean and variance
+of the observation normaliser, and the arrays of critic, plan and live components. Reading them executes nothing.
 """
 
 import functools
 import hashlib
 import itertools
 import json
+import math
 import struct
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+
+from actors.critic import Critic
+from actors.plan import Plan
 
 PREFIX = struct.Struct("<4sIQd")
 MAGIC = b"TLS2"
@@ -31,6 +35,8 @@ class NetworkSpec:
             (logits) or ``value``.
         action_dim: number of values in an action, one for each choice; 1 for a value head.
         choices: number of options of each choice of a categorical head, ``[action_dim]``; empty for other heads.
+        components: number of Gaussians of a gaussian head, K. Its outputs are the K means, the K raw log stds and, for
+            several, the K logits of the gate, which says how likely each of them is.
     """
 
     obs_dim: int
@@ -39,6 +45,7 @@ class NetworkSpec:
     head: Literal["gaussian", "categorical", "value"]
     action_dim: int
     choices: tuple[int, ...] = ()
+    components: int = 1
 
     @functools.cached_property
     def logits(self) -> list[slice]:
@@ -46,10 +53,26 @@ class NetworkSpec:
         ends = list(itertools.accumulate(self.choices))
         return [slice(end - n, end) for n, end in zip(self.choices, ends, strict=True)]
 
+    def own_outputs(self, components: np.ndarray) -> np.ndarray:
+        """Returns the outputs that are means and then raw log stds of components ``[n]``, ``[n, 2 * action_dim]``."""
+        means = components[:, None] * self.action_dim + np.arange(self.action_dim)
+        return np.concatenate([means, means + self.components * self.action_dim], axis=1)
+
+    def place(self, flat: np.ndarray, component: int, mean: np.ndarray, std: float) -> None:
+        """Sets a component's mean ``[action_dim]`` and raw std in every state, in place; the gate likes it as any."""
+        weight, bias = self.views(flat)[-1]
+        own = self.own_outputs(np.array([component]))[0]
+        logits = slice(len(bias) - self.components, len(bias))
+        gate = logits.start + component
+        weight[:, [*own, gate]] = 0.0
+        bias[own[: self.action_dim]], bias[own[self.action_dim :]] = mean, math.log(std)
+        bias[gate] = bias[logits].max()
+
     @functools.cached_property
     def layers(self) -> list[tuple[int, int]]:
         """Sizes (inputs, outputs) of each linear layer, in order."""
-        outputs = {"gaussian": 2 * self.action_dim, "categorical": sum(self.choices), "value": 1}[self.head]
+        gaussians = 2 * self.action_dim * self.components + (self.components if self.components > 1 else 0)
+        outputs = {"gaussian": gaussians, "categorical": sum(self.choices), "value": 1}[self.head]
         sizes = [self.obs_dim, *self.hidden_sizes, outputs]
         return list(itertools.pairwise(sizes))
 
@@ -84,6 +107,9 @@ class Snapshot:
         theta: parameters of the network, flat, float64, ``[spec.size]``.
         std_floor: least standard deviation of a Gaussian policy.
         obs_mean, obs_var: moments by which observations are normalised, ``[obs_dim]`` each; None where they are not.
+        live: which of several components are in use, ``[components]`` of bool; None for all of them.
+        critic: what chooses among the components' means; None where the gate does.
+        plan: starts and actions of a planned round; None for any other.
     """
 
     version: int
@@ -92,13 +118,23 @@ class Snapshot:
     std_floor: float = 0.0
     obs_mean: np.ndarray | None = None
     obs_var: np.ndarray | None = None
+    live: np.ndarray | None = None
+    critic: Critic | None = None
+    plan: Plan | None = None
 
     def to_bytes(self) -> bytes:
         """Returns the snapshot as one message."""
         arrays = [self.theta]
         if self.obs_mean is not None and self.obs_var is not None:
             arrays += [self.obs_mean, self.obs_var]
-        header = json.dumps({"spec": asdict(self.spec), "normalised": len(arrays) > 1}, sort_keys=True).encode()
+        spec = asdict(self.spec)
+        if self.spec.components == 1:  # as it was before there were components, so that old laws keep their digests
+            del spec["components"]
+        content: dict[str, Any] = {"spec": spec, "normalised": len(arrays) > 1}
+        if extra := self._extra_arrays():
+            content["arrays"] = {name: array.shape for name, array in extra.items()}
+            arrays += extra.values()
+        header = json.dumps(content, sort_keys=True).encode()
         body = b"".join(np.ascontiguousarray(array, "<f8").tobytes() for array in arrays)
         header += b" " * (-len(header) % 8)  # so that the arrays are aligned
         return PREFIX.pack(MAGIC, len(header), self.version, self.std_floor) + header + body
@@ -115,14 +151,35 @@ class Snapshot:
         magic, length, version, std_floor = PREFIX.unpack_from(message)
         if magic != MAGIC:
             raise ValueError(f"not a snapshot: it starts with {magic!r}")
-        spec, normalised = _parse_header(bytes(message[PREFIX.size : PREFIX.size + length]))
+        spec, normalised, shapes = _parse_header(bytes(message[PREFIX.size : PREFIX.size + length]))
         values = np.frombuffer(message, "<f8", offset=PREFIX.size + length)
-        extra = 2 * spec.obs_dim if normalised else 0
-        if len(values) != spec.size + extra:
-            raise ValueError(f"a snapshot with {len(values)} values where its header says {spec.size + extra}")
-        middle = spec.size + extra // 2
-        moments = (values[spec.size : middle], values[middle:]) if normalised else (None, None)
-        return cls(version, spec, values[: spec.size], std_floor, *moments)
+        moments = [spec.obs_dim] * (2 if normalised else 0)
+        sizes = [spec.size, *moments, *(math.prod(shape) for _, shape in shapes)]
+        if len(values) != sum(sizes):
+            raise ValueError(f"a snapshot with {len(values)} values where its header says {sum(sizes)}")
+        theta, *rest = np.split(values, np.cumsum(sizes)[:-1])
+        mean, var = rest[:2] if normalised else (None, None)
+        named = zip(shapes, rest[len(moments) :], strict=True)
+        extra = {name: array.reshape(shape) for (name, shape), array in named}
+        return cls(
+            version,
+            spec,
+            theta,
+            std_floor,
+            mean,
+            var,
+            extra["live"] > 0 if "live" in extra else None,
+            Critic(**part) if (part := _part_of("critic", extra)) else None,
+            Plan(**part) if (part := _part_of("plan", extra)) else None,
+        )
+
+    def _extra_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays that a policy of one Gaussian does not have, by name."""
+        arrays = {} if self.live is None else {"live": self.live.astype(np.float64)}
+        for name, part in (("critic", self.critic), ("plan", self.plan)):
+            if part is not None:
+                arrays |= {f"{name}.{key}": array for key, array in vars(part).items() if key in part.ARRAYS}
+        return dict(sorted(arrays.items()))
 
     @property
     def sha256(self) -> str:
@@ -131,12 +188,18 @@ class Snapshot:
 
 
 @functools.lru_cache
-def _parse_header(header: bytes) -> tuple[NetworkSpec, bool]:
-    """Returns the network, and whether there is a normaliser.
+def _parse_header(header: bytes) -> tuple[NetworkSpec, bool, list[tuple[str, tuple[int, ...]]]]:
+    """Returns the network, whether there is a normaliser, and names and shapes of the other arrays.
 
     The result is cached, since the header is the same in all training steps of a run.
     """
     content = json.loads(header)
     spec = content["spec"]
     sizes, choices = tuple(spec.pop("hidden_sizes")), tuple(spec.pop("choices"))
-    return NetworkSpec(**spec, hidden_sizes=sizes, choices=choices), content["normalised"]
+    shapes = [(name, tuple(shape)) for name, shape in sorted(content.get("arrays", {}).items())]
+    return NetworkSpec(**spec, hidden_sizes=sizes, choices=choices), content["normalised"], shapes
+
+
+def _part_of(name: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the arrays of the part ``name``, under their own names."""
+    return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}

@@ -4,7 +4,7 @@ import dataclasses
 import os
 import time
 
-from actors.job import Job, Kind
+from actors.job import TRAINING, Job, Kind
 from actors.pools.base import Pool, Record, RoundResult
 from actors.pools.processes import ProcessPool
 from actors.pools.threads import ThreadPool
@@ -75,6 +75,7 @@ class AutoPool(Pool):
         self._measured: list[tuple[float, float]] = []
         self._snapshot: Snapshot | None = None
         self._measuring = False
+        self._slots = 0  # of the round under way
 
     @property
     def restarts(self) -> int:  # type: ignore[override]
@@ -83,7 +84,8 @@ class AutoPool(Pool):
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
         # A round of which slots are recorded already says nothing about what one costs.
-        self._measuring = not self.choice and kind == Kind.COLLECT and not (record and record.trajectories)
+        self._measuring = not self.choice and kind in TRAINING and not (record and record.trajectories)
+        self._slots = self.job.slots(kind)
         self._snapshot = snapshot
         self._pool.submit(step, snapshot, kind, record)
 
@@ -93,8 +95,9 @@ class AutoPool(Pool):
         assert self._snapshot is not None, "submit comes before result"
         wall, cpu = time.perf_counter(), time.process_time()
         done = self._pool.result()
-        self._measured.append((time.perf_counter() - wall, time.process_time() - cpu))
-        if len(self._measured) >= QUICK_ROUNDS or self._measured[0][0] > SLOW_SECONDS:
+        seconds = time.perf_counter() - wall
+        self._measured.append((seconds / self._slots, (time.process_time() - cpu) / self._slots))
+        if len(self._measured) >= QUICK_ROUNDS or (len(self._measured) == 1 and seconds > SLOW_SECONDS):
             started = time.monotonic()
             self._choose(self._snapshot)
             done = dataclasses.replace(done, collect=done.collect + time.monotonic() - started)
@@ -103,10 +106,10 @@ class AutoPool(Pool):
     def _choose(self, snapshot: Snapshot) -> None:
         """Chooses the number of drivers, and changes over to driver processes if they pay."""
         wall, cpu = min(self._measured[1:] or self._measured)
-        slots = self.job.slots(Kind.COLLECT)
+        slots = self.job.planned[1] or self.job.slots(Kind.COLLECT)  # of the rounds to come
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
-        costs = Costs(wall / slots, cpu / slots, 0.0, cores())
-        if wall > 2 * ROLLOUT_SECONDS and costs.best(slots):
+        costs = Costs(wall, cpu, 0.0, cores())
+        if wall * slots > 2 * ROLLOUT_SECONDS and costs.best(slots):
             costs = dataclasses.replace(costs, task=self._task_seconds(snapshot))
             self.drivers = costs.best(slots)
         if self.drivers:

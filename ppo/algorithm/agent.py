@@ -9,6 +9,7 @@ import torch
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
+from ppo.algorithm.components import first_means
 from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
 from ppo.algorithm.manual_gradients import ManualGradients
 from ppo.algorithm.network import initial_parameters
@@ -16,7 +17,7 @@ from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
 from ppo.config import ResolvedConfig
 
-LOGGED = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac")
+LOGGED = ("policy_loss", "value_loss", "gate_loss", "entropy", "approx_kl", "clipfrac")
 
 
 class Agent:
@@ -37,10 +38,11 @@ class Agent:
         self.policy = policy
         self.value: NetworkSpec | None = None
         self.config = config
-        seed = int(generator(config.seed, 0, Stream.INIT).integers(2**62))
-        rng = torch.Generator().manual_seed(seed)
+        draws = generator(config.seed, 0, Stream.INIT)
+        rng = torch.Generator().manual_seed(int(draws.integers(2**62)))
+        means = first_means(policy.components, policy.action_dim, draws) if policy.components > 1 else None
         knobs = policy.action_dim if config.first_layer == "law" else None
-        parts = [initial_parameters(self.policy, rng, config.init_std, knobs)]
+        parts = [initial_parameters(self.policy, rng, config.init_std, knobs, means)]
         if config.advantages != "slot":
             self.value = NetworkSpec(policy.obs_dim, policy.hidden_sizes, policy.activation, "value", 1)
             parts.append(initial_parameters(self.value, rng))
@@ -76,7 +78,9 @@ class Agent:
         """Takes over the parameters alone."""
         self.parameters[:] = state["parameters"]
 
-    def update(self, batch: Batch, step: int, learning_rate: float, std_floor: float) -> dict[str, float]:
+    def update(
+        self, batch: Batch, step: int, learning_rate: float, std_floor: float, epochs: int | None = None
+    ) -> dict[str, float]:
         """Takes the gradient steps of one training step; changes the parameters in place.
 
         Args:
@@ -84,6 +88,7 @@ class Agent:
             step: training step, the key of the shuffles.
             learning_rate: Adam's step size in this training step.
             std_floor: of the policy that acted.
+            epochs: passes over the batch; None for those of the configuration.
 
         Returns:
             ``losses/...`` averaged over the minibatches of the last epoch, and ``losses/initial_logratio``, the
@@ -91,7 +96,7 @@ class Agent:
         """
         config, initial_logratio, first = self.config, 0.0, self.adam.steps
         before = self.parameters.copy()
-        epochs = config.update_epochs
+        epochs = epochs or config.update_epochs
         stats: list[dict[str, float]] = []
         if config.num_minibatches == 1:  # the same minibatch in every epoch
             batch = self._prepared(batch)

@@ -2,12 +2,16 @@
 
 import numpy as np
 
-from actors.policy import normalise
+from actors.job import Kind
+from actors.law import centre_states
+from actors.policy import Policy, normalise
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from env.description import Description
 from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages
 from ppo.algorithm.agent import Agent
+from ppo.algorithm.components import GateBatch, component_advantages, pair_advantages, slot_weights
+from ppo.algorithm.conditions import fixed_conditions
 from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch
 from ppo.algorithm.running_moments import RunningMoments
@@ -16,12 +20,17 @@ from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import GAEConfig, ResolvedConfig, SlotConfig
 from ppo.config.resolved import slot_evaluations
 
+GATE_CONDITIONS = (65, 64)
+"""Fixed conditions, for one and for several, at which it is looked whether the gate forgets a component."""
+FORGOTTEN = 1e-3
+
 
 def policy_spec(config: ResolvedConfig, described: Description) -> NetworkSpec:
     """Returns the policy's network for a configuration and an environment's spaces."""
     head = "categorical" if described.choices else "gaussian"
     outputs = (described.action_dim, described.choices)
-    return NetworkSpec(described.obs_dim, config.hidden_sizes, config.activation, head, *outputs)  # type: ignore[arg-type]
+    sizes = (described.obs_dim, config.hidden_sizes, config.activation)
+    return NetworkSpec(*sizes, head, *outputs, config.components)  # type: ignore[arg-type]
 
 
 class Learner:
@@ -36,6 +45,7 @@ class Learner:
         step: training steps done.
         env_steps: time steps of all slots so far.
         evaluations: evaluations of f so far.
+        live: components of the policy that are in use, ``[K]`` of bool.
     """
 
     def __init__(self, config: ResolvedConfig, spec: NetworkSpec, reused: int = 0):
@@ -46,6 +56,7 @@ class Learner:
         self.step = 0
         self.env_steps = 0
         self.evaluations = 0
+        self.live = np.ones(spec.components, bool)
         self.obs_moments = RunningMoments((spec.obs_dim,))
         self.return_moments = RunningMoments()
 
@@ -55,14 +66,37 @@ class Learner:
         return schedule(self.config, self.step, self._head)
 
     @property
-    def _normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+    def _normaliser(self) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Mean and variance of the observations, as the policy of this training step uses them."""
         return (self.obs_moments.mean, self.obs_moments.var) if self.config.norm_obs else (None, None)
 
+    @property
+    def policy(self) -> Policy:
+        """The policy of this training step."""
+        return Policy(self._policy_snapshot())
+
     def snapshot(self) -> Snapshot:
-        """Returns what the drivers need to act in this training step."""
+        """Returns the policy, and what a law has beside it."""
+        return self._policy_snapshot()
+
+    def _policy_snapshot(self) -> Snapshot:
         theta = self.agent.theta.copy()
-        return Snapshot(self.step, self.agent.policy, theta, self.schedule.std_floor, *self._normaliser)
+        live, (mean, var) = None if self.live.all() else self.live, self._normaliser
+        return Snapshot(self.step, self.agent.policy, theta, self.schedule.std_floor, mean, var, live)
+
+    @property
+    def kind(self) -> Kind:
+        """What the next round is run for."""
+        return Kind.COLLECT
+
+    @property
+    def complete(self) -> bool:
+        """Whether all training steps are done."""
+        return self.step >= self.config.training_steps
+
+    def round_snapshot(self) -> Snapshot:
+        """Returns what the drivers need for the next round."""
+        return self._policy_snapshot()
 
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
         """Updates the state from the merged trajectory of the current step, and returns scalars to log."""
@@ -72,25 +106,61 @@ class Learner:
             "charts/learning_rate": now.learning_rate,
             "charts/std_floor": now.std_floor,
         }
-        batch = self._batch(trajectory, now)
-        scalars |= self.agent.update(batch, self.step, now.learning_rate, now.std_floor)
-        if batch.values is not None and batch.returns is not None:
-            scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
+        scalars |= self.improve(trajectory, now, self.step)
         if self.config.norm_obs:
             self.obs_moments.update(_rows(trajectory.obs))
+        self._count(trajectory)
+        return scalars
+
+    def improve(self, trajectory: Trajectory, now: Schedule, step: int) -> dict[str, float]:
+        """Updates the agent by slots that the current policy sampled; ``step`` is the key of what is random in it."""
+        batch = self._batch(trajectory, now)
+        scalars = self.agent.update(batch, step, now.learning_rate, now.std_floor, now.update_epochs)
+        if batch.values is not None and batch.returns is not None:
+            scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
+        self._drop_forgotten()
+        return scalars
+
+    def _count(self, trajectory: Trajectory) -> None:
+        """Counts a training step."""
         self.step += 1
         self.env_steps += trajectory.rewards.size
         self.evaluations += int(trajectory.evaluations.sum())
-        return scalars
 
     def _batch(self, trajectory: Trajectory, now: Schedule) -> Batch:
         """Returns the data of the update."""
         obs = normalise(_rows(trajectory.obs), *self._normaliser)
+        if isinstance(self.config, SlotConfig) and self.agent.policy.components > 1:
+            return self._batch_of_components(obs, trajectory, now.rank_weight, self.config.density_bandwidth)
         if isinstance(self.config, SlotConfig):
             advantages = _slot_advantages(trajectory, now.rank_weight, self.config.density_bandwidth)
-            return Batch(obs, *map(_rows, (trajectory.actions, trajectory.logprobs, advantages)))
+            return Batch(obs, _rows(trajectory.actions), _rows(trajectory.logprobs), _rows(advantages))
         assert isinstance(self.config, GAEConfig), "the only other kind"
         return self._batch_with_values(obs, trajectory, self.config)
+
+    def _batch_of_components(
+        self, obs: np.ndarray, trajectory: Trajectory, rank_weight: float, bandwidth: float
+    ) -> Batch:
+        """Returns the data of an update of several components; ``obs`` are normalised, ``[E * T, obs_dim]``."""
+        actions, acted = trajectory.actions[..., :-1], trajectory.actions[0, :, -1].astype(np.int64)
+        objectives = trajectory.objectives[:, 1:]
+        weights = slot_weights(trajectory.obs[:, 0, actions.shape[2] :], bandwidth)
+        own = pair_advantages(objectives, actions, rank_weight) * weights
+        of_gate, shares = component_advantages(objectives, acted, len(self.live), rank_weight)
+        components = np.tile(acted, len(trajectory))
+        logprobs = self.policy.gate(_rows(trajectory.obs))[np.arange(len(obs)), components]
+        probabilities = np.exp(logprobs) / shares[components]
+        gate = GateBatch(components, logprobs, _rows(of_gate * weights), probabilities, self.live)
+        return Batch(obs, _rows(actions), _rows(trajectory.logprobs), _rows(own), gate=gate)
+
+    def _drop_forgotten(self) -> None:
+        """Takes components out of use that the gate forgets under all conditions."""
+        policy = self.agent.policy
+        if policy.components == 1:
+            return
+        conditions = fixed_conditions(policy.obs_dim - policy.action_dim, *GATE_CONDITIONS)
+        logprobs = self.policy.gate(centre_states(conditions, policy.action_dim))
+        self.live = self.live & (logprobs.max(axis=0) > np.log(FORGOTTEN))
 
     def _batch_with_values(self, obs: np.ndarray, trajectory: Trajectory, config: GAEConfig) -> Batch:
         """Returns the data of an update with GAE; ``obs`` are normalised, ``[E * T, obs_dim]``."""
@@ -104,8 +174,8 @@ class Learner:
         rewards = self._scaled(raw_rewards(trajectory, config), ends, config)
         gae_lambda = config.gae_lambda if config.algo == "ppo" else 1.0
         advantages = gae(rewards, values, final_values, terminations, truncations, config.gamma, gae_lambda)
-        arrays = (trajectory.actions, trajectory.logprobs, advantages, advantages + values, values)
-        return Batch(obs, *map(_rows, arrays))
+        targets, estimates = _rows(advantages + values), _rows(values)
+        return Batch(obs, _rows(trajectory.actions), _rows(trajectory.logprobs), _rows(advantages), targets, estimates)
 
     def _scaled(self, rewards: np.ndarray, ends: np.ndarray, config: GAEConfig) -> np.ndarray:
         """Divides rewards by the running std of the discounted return within a slot, this step's included."""
@@ -122,8 +192,10 @@ class Learner:
     def state(self) -> State:
         """Returns the whole state."""
         counters = np.array([self.step, self.env_steps, self.evaluations], np.int64)
+        live = {"live": self.live.copy()} if len(self.live) > 1 else {}
         return {
             "counters": counters,
+            **live,
             **prefixed("agent", self.agent.state()),
             **prefixed("obs_moments", self.obs_moments.state()),
             **prefixed("return_moments", self.return_moments.state()),
@@ -132,21 +204,26 @@ class Learner:
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
         self.step, self.env_steps, self.evaluations = map(int, state["counters"])
+        self.live = state.get("live", self.live).copy()
         self.agent.restore(part_of("agent", state))
         self.obs_moments.restore(part_of("obs_moments", state))
         self.return_moments.restore(part_of("return_moments", state))
 
     def accepts(self, state: State) -> bool:
         """Returns whether ``state`` has every array that this learner's has, of the same shape."""
-        return all(name in state and state[name].shape == array.shape for name, array in self.state().items())
+        ours = Learner.state(self)  # the evidence has its own shape in each run
+        return all(name in state and state[name].shape == array.shape for name, array in ours.items())
 
     def warm_start(self, state: State) -> None:
         """Takes over the parameters, and the observation normaliser that they were trained with."""
+        self.live = state.get("live", self.live).copy()
         self.agent.warm_start(part_of("agent", state))
         self.obs_moments.restore(part_of("obs_moments", state))
 
     def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
         """Starts from the best of evaluations: knobs ``[n, knobs]``, conditions ``[n, conditions]``, values ``[n]``."""
+        if self.agent.policy.components > 1:
+            return  # components learn what is to be known from the model
         theta = imitate(self.agent.policy, self.agent.theta, x, c, f, self.config.seed)
         self.agent.theta[:] = theta
 

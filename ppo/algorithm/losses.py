@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from actors.snapshot import NetworkSpec
-from ppo.algorithm.network import forward, logprobs_and_entropy
+from ppo.algorithm.components import GateBatch
+from ppo.algorithm.network import forward, gate_logprobs, logprobs_and_entropy
 from ppo.config import ResolvedConfig
 
 
@@ -22,6 +23,7 @@ class Batch:
         advantages: ``[n]``.
         returns: targets of the value, ``[n]``; None where there is no value network.
         values: estimates before the update, ``[n]``, or None.
+        gate: what several components have beside this; None for one. ``logprobs`` includes the gate's.
     """
 
     obs: np.ndarray
@@ -30,11 +32,13 @@ class Batch:
     advantages: np.ndarray
     returns: np.ndarray | None = None
     values: np.ndarray | None = None
+    gate: GateBatch | None = None
 
     def rows(self, index: np.ndarray) -> "Batch":
         """Returns the minibatch of these rows."""
-        arrays = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return dataclasses.replace(self, **{name: a[index] for name, a in arrays.items() if a is not None})
+        arrays = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "gate"}
+        chosen = {name: a[index] for name, a in arrays.items() if a is not None}
+        return dataclasses.replace(self, **chosen, gate=self.gate and self.gate.rows(index))
 
 
 def clipped_surrogate(logratio: torch.Tensor, advantages: torch.Tensor, clip_coef: float) -> torch.Tensor:
@@ -91,7 +95,11 @@ class AutogradGradients:
         config, split = self.config, self.policy.size
         arrays = (batch.obs, batch.actions, batch.logprobs, batch.advantages)
         obs, actions, old_logprobs, advantages = map(torch.from_numpy, arrays)
-        logprobs, entropies = logprobs_and_entropy(self.policy, self._parameters[:split], std_floor, obs, actions)
+        components = None if batch.gate is None else torch.from_numpy(batch.gate.components)
+        flat = self._parameters[:split]
+        logprobs, entropies = logprobs_and_entropy(self.policy, flat, std_floor, obs, actions, components)
+        if batch.gate is not None:
+            old_logprobs = old_logprobs - torch.from_numpy(batch.gate.logprobs)
         logratio = logprobs - old_logprobs
         if config.algo == "ppo":
             pg_loss = clipped_surrogate(logratio, advantages, config.clip_coef)
@@ -99,16 +107,25 @@ class AutogradGradients:
             pg_loss = reinforce_loss(logprobs, advantages)
         entropy = entropies.mean()
         loss, losses = pg_loss - config.ent_coef * entropy, {}
+        if batch.gate is not None:
+            gate_loss = _gate_loss(gate_logprobs(self.policy, flat, obs, batch.gate), batch.gate, config.clip_coef)
+            loss, losses = loss + gate_loss, {"gate_loss": gate_loss.item()}
         if self.value is not None and batch.returns is not None and batch.values is not None:
             values = forward(self.value, self._parameters[split:], obs)[:, 0]
             old_values, returns = torch.from_numpy(batch.values), torch.from_numpy(batch.returns)
             v_loss = value_loss(values, old_values, returns, config.clip_coef if config.clip_vloss else None)
-            loss, losses = loss + config.vf_coef * v_loss, {"value_loss": v_loss.item()}
+            loss, losses = loss + config.vf_coef * v_loss, losses | {"value_loss": v_loss.item()}
         (gradient,) = torch.autograd.grad(loss, self._parameters)
         if not log:
             return gradient.numpy(), {}
         losses |= {"policy_loss": pg_loss.item(), "entropy": entropy.item()}
         return gradient.numpy(), losses | ratio_statistics(logratio.detach().numpy(), config.clip_coef)
+
+
+def _gate_loss(logprobs: torch.Tensor, gate: GateBatch, clip_coef: float) -> torch.Tensor:
+    """Returns the gate's loss, a scalar, from its log-probabilities of the components that acted, ``[n]``."""
+    logratio = logprobs - torch.from_numpy(gate.logprobs)
+    return clipped_surrogate(logratio, torch.from_numpy(gate.advantages * gate.weights), clip_coef)
 
 
 def ratio_statistics(logratio: np.ndarray, clip_coef: float) -> dict[str, float]:

@@ -6,6 +6,7 @@ product is taken once for all, ``[k, n, width]``. Float64 is kept for the forwar
 float32 a gradient is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
 """
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import DTypeLike
 
 from actors.policy import ACTIVATIONS, LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
+from ppo.algorithm.components import gate_slopes
 from ppo.algorithm.losses import Batch, ratio_statistics
 from ppo.config import ResolvedConfig
 
@@ -107,6 +109,8 @@ class ManualGradients:
         buffers.obs[:] = batch.obs
         out = self._policy_forward(batch.obs, buffers)
         head = self._categorical if self.policy.head == "categorical" else self._gaussian
+        if batch.gate is not None:
+            head = self._components
         d_out, losses = head(out, batch, std_floor, log)
         slopes = [d_out.astype(self._dtype)]
         if self.value is not None:
@@ -199,6 +203,23 @@ class ManualGradients:
         np.multiply(z2, unlimited <= RAW_LOG_STD_MAX, out=d_out[:, dim:])
         if log:
             losses["entropy"] = float(0.5 * log_var.sum() / n + dim * (LOG_SQRT_2PI + 0.5))
+        return d_out, losses
+
+    def _components(
+        self, out: np.ndarray, batch: Batch, std_floor: float, log: bool
+    ) -> tuple[np.ndarray, dict[str, float]]:
+        """Returns the slope of the loss at the outputs of several Gaussians and their gate, and the losses."""
+        gate, count = batch.gate, self.policy.components
+        assert gate is not None, "only called with one"
+        own = self.policy.own_outputs(gate.components)
+        rows = np.arange(len(out))[:, None]
+        of_gaussian = dataclasses.replace(batch, logprobs=batch.logprobs - gate.logprobs)
+        d_own, losses = self._gaussian(out[rows, own], of_gaussian, std_floor, log)
+        d_out = np.zeros_like(out)
+        d_out[rows, own] = d_own
+        d_out[:, -count:], gate_loss = gate_slopes(out[:, -count:], gate, self.config.clip_coef)
+        if log:
+            losses["gate_loss"] = gate_loss
         return d_out, losses
 
     def _categorical(

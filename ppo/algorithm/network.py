@@ -5,24 +5,31 @@ One flat float64 vector holds all parameters, so that a snapshot is a slice of i
 
 import math
 
+import numpy as np
 import torch
 
 from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
+from ppo.algorithm.components import GateBatch
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
 BIAS = 1.0  # largest initial bias of a law's first layer
 
 
 def initial_parameters(
-    spec: NetworkSpec, rng: torch.Generator, init_std: float = 1.0, knobs: int | None = None
+    spec: NetworkSpec,
+    rng: torch.Generator,
+    init_std: float = 1.0,
+    knobs: int | None = None,
+    means: np.ndarray | None = None,
 ) -> torch.Tensor:
     """Draws orthogonal weights and zero biases, ``[spec.size]``, with gain sqrt(2), and 0.01 for a policy's last layer.
 
     A Gaussian policy's raw log std starts at ``log(init_std)`` in every state.
 
     With ``knobs``, how many of the inputs are a tuning problem's knobs, the first layer gets zero weights for the knobs
-    and uniform biases in [-1, 1]. ``docs/method.md`` gives the reasons.
+    and uniform biases in [-1, 1]. ``docs/method.md`` gives the reasons. With ``means``, ``[components, action_dim]``,
+    the components start there.
     """
     flat = torch.zeros(spec.size, dtype=torch.float64)
     layers = spec.views(flat)
@@ -31,7 +38,10 @@ def initial_parameters(
         gain = math.sqrt(2) if not last else 1.0 if spec.head == "value" else 0.01
         torch.nn.init.orthogonal_(weight, gain, generator=rng)
         if last and spec.head == "gaussian":
-            bias[spec.action_dim :] = math.log(init_std)
+            width = spec.components * spec.action_dim
+            bias[width : 2 * width] = math.log(init_std)
+            if means is not None:
+                bias[:width] = torch.from_numpy(means.reshape(-1))
     if knobs is not None and spec.hidden_sizes:
         weight, bias = layers[0]
         weight[:knobs] = 0
@@ -48,11 +58,28 @@ def forward(spec: NetworkSpec, flat: torch.Tensor, obs: torch.Tensor) -> torch.T
     return torch.addmm(bias, x, weight)
 
 
+def gate_logprobs(spec: NetworkSpec, flat: torch.Tensor, obs: torch.Tensor, gate: GateBatch) -> torch.Tensor:
+    """Log-probabilities of the components that acted by the gate, ``[n]``."""
+    logits = forward(spec, flat, obs)[:, -spec.components :]
+    logits = logits.masked_fill(~torch.from_numpy(gate.live), -torch.inf)
+    return torch.log_softmax(logits, dim=-1).gather(1, torch.from_numpy(gate.components)[:, None])[:, 0]
+
+
 def logprobs_and_entropy(
-    spec: NetworkSpec, flat: torch.Tensor, std_floor: float, obs: torch.Tensor, actions: torch.Tensor
+    spec: NetworkSpec,
+    flat: torch.Tensor,
+    std_floor: float,
+    obs: torch.Tensor,
+    actions: torch.Tensor,
+    components: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities ``[n]`` of actions (or choices) ``[n, action_dim]``, and entropies ``[n]``."""
+    """Log-probabilities ``[n]`` of actions (or choices) ``[n, action_dim]``, and entropies ``[n]``.
+
+    Of several components, ``components`` says which one acted in each row, ``[n]``, and the gate is left out.
+    """
     out = forward(spec, flat, obs)
+    if components is not None:
+        out = out.gather(1, torch.from_numpy(spec.own_outputs(components.numpy())))
     if spec.head == "categorical":
         parts = [torch.log_softmax(out[:, part], dim=-1) for part in spec.logits]
         chosen = [log_p.gather(1, actions[:, [i]].long())[:, 0] for i, log_p in enumerate(parts)]

@@ -13,14 +13,16 @@ class Schedule:
         std_floor: least standard deviation of a continuous policy.
         learning_rate: Adam's step size.
         rank_weight: weight of ranks, beside differences, in leave-one-out advantages, in [0, 1].
+        update_epochs: passes over the batch.
     """
 
     std_floor: float
     learning_rate: float
     rank_weight: float
+    update_epochs: int
 
 
-def schedule(config: ResolvedConfig, step: int, head: float = 0.0) -> Schedule:
+def schedule(config: ResolvedConfig, step: float, head: float = 0.0) -> Schedule:
     """Returns the values of training step ``step``, counted from 0.
 
     What was evaluated before the run counts as ``head`` training steps before the first: the floor starts as far down
@@ -37,7 +39,26 @@ def schedule(config: ResolvedConfig, step: int, head: float = 0.0) -> Schedule:
     linear = 1 - progress if config.anneal_lr else 1.0
     warm = min(1.0, (step + 1) / (config.warmup * config.training_steps + 1))
     rate = config.learning_rate * warm * linear * narrowing**config.learning_rate_power
-    return Schedule(floor, rate, _rank_weight(config, narrowing))
+    return Schedule(floor, rate, _rank_weight(config, narrowing), config.update_epochs)
+
+
+IMAGINED_FLOORS = (0.3, 0.03, 1e-4)
+IMAGINED_EPOCHS = 4
+
+
+def imagined_schedule(config: ResolvedConfig, spent: float, last: float) -> Schedule:
+    """Returns the values of an imagined step: the floor falls with the budget, and after the last round to the end.
+
+    Args:
+        config: what to train.
+        spent: share of the budget that is spent.
+        last: share of the imagined steps after the last round that are done.
+    """
+    first, middle, final = IMAGINED_FLOORS
+    floor = first * (middle / first) ** spent * (final / middle) ** last
+    narrowing = floor / first
+    rate = config.learning_rate * narrowing**config.learning_rate_power
+    return Schedule(floor, rate, _rank_weight(config, narrowing), IMAGINED_EPOCHS)
 
 
 def _rank_weight(config: ResolvedConfig, narrowing: float) -> float:

@@ -26,6 +26,36 @@ SET_BY_BUDGET = (
 """Fields that a budget sets, where they are not given."""
 
 
+ROUND, MOST_ROUNDS = 16, 40
+MODEL_COMPONENTS = 6
+LEAST_A_COORDINATE, MOST_WITH_MODEL = 4, 30_000
+"""A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all."""
+DESIGN_SHARE, DESIGN_POINTS = 1 / 3, 10
+
+
+def model_suits_budget(evaluations: int | None, dims: int) -> bool:
+    """Returns whether so many evaluations of f with ``dims`` knobs and conditions are best spent with a model."""
+    return evaluations is not None and LEAST_A_COORDINATE * dims <= evaluations <= MOST_WITH_MODEL
+
+
+def planned_rounds(evaluations: int, dims: int) -> tuple[int, int, int]:
+    """Returns the slots of the first planned round and of each after it, and the number of all rounds.
+
+    Together they spend the budget. A round has a multiple of 16 slots, more of them where there are many evaluations.
+    The first takes a third of the budget at the most, and 10 slots for each coordinate.
+
+    Args:
+        evaluations: the budget.
+        dims: knobs and conditions together.
+    """
+    each = ROUND * max(1, math.ceil(evaluations / (ROUND * MOST_ROUNDS)))
+    first = each * math.ceil(min(evaluations * DESIGN_SHARE, DESIGN_POINTS * dims) / each)
+    if evaluations < first + each:
+        return evaluations, 0, 1
+    first += (evaluations - first) % each
+    return first, each, 1 + (evaluations - first) // each
+
+
 def training_plan(evaluations: int, per_slot: int, episodes: int | None, least_slots: int = 1) -> tuple[int, int]:
     """Returns training steps and slots of a step that together spend the budget, or a little less.
 

@@ -63,6 +63,13 @@ class Config:
     evaluation_cost_ms: float = 0.0
     """Latency in milliseconds that is added to each row of an objective's evaluation, for scaling studies."""
 
+    components: int | None = None
+    """Gaussians of the policy, each of which can follow a valley of its own; a gate chooses among them (1; with
+    --model: as many as docs/method.md says) (tuning)."""
+    model: Literal["none", "gp"] | None = None
+    """Model of f, fitted to all evaluations, on which the policy learns and which chooses what is evaluated: none, or
+    gp, a Gaussian process (none; with --evaluations: gp) (tuning)."""
+
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
     hidden_sizes: tuple[int, ...] | None = None

@@ -5,17 +5,26 @@ from typing import Any
 
 from actors.seeding import MAX_SEED
 from env.errors import UsageError
+from env.make import Problem
 from env.names import find_environment
 from env.objectives import OBJECTIVES
 from ppo.config import defaults
-from ppo.config.budget import LEAST_CHECK, schedules, training_plan
+from ppo.config.budget import (
+    LEAST_CHECK,
+    LEAST_SLOTS,
+    MODEL_COMPONENTS,
+    model_suits_budget,
+    planned_rounds,
+    schedules,
+    training_plan,
+)
 from ppo.config.fields import Config, flag
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
 MAX_TIMEOUT = 1e9  # seconds
 AT_LEAST_1 = (
     *("training_steps", "episodes", "time_steps", "candidates", "torch_threads", "update_epochs", "num_minibatches"),
-    *("eval_episodes", "checkpoint_every", "evaluations"),
+    *("eval_episodes", "checkpoint_every", "evaluations", "components"),
 )
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
@@ -37,6 +46,9 @@ def resolve(config: Config) -> ResolvedConfig:
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()
     filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
+    filled |= _model_defaults(config, problem, filled)
+    if filled["components"] > 1 and tuning:
+        length = 2 * filled["components"]
     filled |= {"time_steps": length, "eval_every": 0 if config.evaluations else 10, "std_floor_power": 0.45}
     if config.algo == "reinforce":
         filled |= defaults.REINFORCE
@@ -48,6 +60,16 @@ def resolve(config: Config) -> ResolvedConfig:
     _check_kind(resolved, tuning)
     _check_combinations(resolved)
     return resolved
+
+
+def _model_defaults(config: Config, problem: Problem, filled: dict[str, Any]) -> dict[str, Any]:
+    """Returns the defaults of the model and of the components."""
+    model = config.model
+    if model is None:
+        suits = problem.family == "tuning" and filled["advantages"] == "slot" and config.advantages != "gae"
+        suits &= config.time_steps is None and config.training_steps is None
+        model = "gp" if suits and model_suits_budget(config.evaluations, problem.describe().obs_dim) else "none"
+    return {"model": model, "components": config.components or (MODEL_COMPONENTS if model != "none" else 1)}
 
 
 def _tuning_defaults(config: Config, time_steps: int) -> dict[str, Any]:
@@ -67,13 +89,18 @@ def _budget_fields(config: Config, values: dict[str, Any]) -> dict[str, Any]:
     assert config.evaluations is not None, "there is a budget"
     per_slot = slot_evaluations(values["time_steps"], values["advantages"], values["reward"])
     least_slots = 2 if values["time_steps"] == 1 else 1  # advantages are normalised over at least two time steps
-    steps, episodes = training_plan(config.evaluations, per_slot, config.episodes, least_slots)
+    if values["model"] == "none":
+        steps, episodes = training_plan(config.evaluations, per_slot, config.episodes, least_slots)
+    else:
+        _, each, steps = planned_rounds(config.evaluations, config.problem().describe().obs_dim)
+        episodes = config.episodes or max(LEAST_SLOTS, each // per_slot)
     if config.training_steps not in (None, steps):
         raise UsageError(
             f"--evaluations {config.evaluations}: sets the training steps by itself ({steps}), so --training-steps "
             f"{config.training_steps} cannot be given"
         )
-    fields = {"training_steps": steps, "episodes": episodes} | schedules(steps * episodes, config.std_floor)
+    slots = config.evaluations // per_slot if values["model"] != "none" else steps * episodes
+    fields = {"training_steps": steps, "episodes": episodes} | schedules(slots, config.std_floor)
     used = {name: value for name, value in fields.items() if getattr(config, name) is None and values[name] is not None}
     return {name: value for name, value in used.items() if config.algo == "ppo" or name not in defaults.REINFORCE}
 
@@ -81,7 +108,8 @@ def _budget_fields(config: Config, values: dict[str, Any]) -> dict[str, Any]:
 def _control_defaults(config: Config, time_steps: int) -> dict[str, Any]:
     """Returns the defaults of a control problem."""
     for name in defaults.TUNING_ONLY:
-        if value := getattr(config, name):
+        value = getattr(config, name)
+        if value and value != defaults.WITHOUT_TUNING.get(name):
             what = f"{flag(name)} {' '.join(value) if isinstance(value, tuple) else value}"
             raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
     return defaults.CONTROL | defaults.control_sizes(config.episodes, time_steps)
@@ -128,10 +156,28 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
         raise UsageError("--noise mirrored: only with --advantages slot, which compares the time steps of a slot")
     if config.advantages == "slot" and config.time_steps == 1:
         raise UsageError("--advantages slot: compares the time steps of a slot, and --time-steps is 1")
+    _check_components(config)
     foreign, wanted = (defaults.GAE_ONLY, "gae") if config.advantages == "slot" else (defaults.SLOT_ONLY, "slot")
     for name in foreign:
         if getattr(config, name) is not None:
             raise UsageError(f"{flag(name)} {getattr(config, name)}: only with --advantages {wanted}")
+
+
+def _check_components(config: ResolvedConfig) -> None:
+    """Checks what several components and a model need."""
+    if config.components > 1:
+        if config.advantages != "slot" or config.noise != "mirrored":
+            raise UsageError(f"--components {config.components}: needs --advantages slot and --noise mirrored")
+        if config.time_steps != 2 * config.components:
+            raise UsageError(
+                f"--time-steps {config.time_steps}: with --components {config.components} a slot has "
+                f"{2 * config.components}, two for each"
+            )
+    if config.model != "none":
+        if config.evaluations is None:
+            raise UsageError(f"--model {config.model}: needs a budget, --evaluations N")
+        if config.advantages != "slot" or config.noise != "mirrored":
+            raise UsageError(f"--model {config.model}: needs --advantages slot and --noise mirrored")
 
 
 def _check_combinations(config: ResolvedConfig) -> None:

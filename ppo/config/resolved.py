@@ -33,6 +33,8 @@ class ResolvedConfig(Config):
     update_epochs: int = field()
     num_minibatches: int = field()
     update_damping: float = field()
+    components: int = field()
+    model: Literal["none", "gp"] = field()
     norm_obs: bool = field()
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from actors.job import Job, Kind, Task
+from actors.job import TRAINING, Job, Kind, Task
 from actors.pools.base import contiguous
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
@@ -38,7 +38,7 @@ class Replay:
 
     def first_gap(self, step: int) -> int | None:
         """Returns the first training step from ``step`` on of which nothing is recorded though later ones are."""
-        recorded = {s for kind, s in self._rounds if kind == Kind.COLLECT}
+        recorded = {s for kind, s in self._rounds if kind in TRAINING}
         return next((s for s in range(step, max(recorded, default=0)) if s not in recorded), None)
 
     def trajectories(self, kind: Kind, step: int, snapshot: Snapshot) -> list[Trajectory]:

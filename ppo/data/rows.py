@@ -92,7 +92,7 @@ def rows_of(trajectory: Trajectory, kind: Kind, step: int, kind_of_row: np.dtype
 
 def _set_evaluations(rows: np.ndarray, trajectory: Trajectory, first: int) -> None:
     """Fills in states and values; ``first`` is 0 where the starts were evaluated, else 1."""
-    knobs = trajectory.actions.shape[2]
+    knobs = rows.dtype["x"].shape[0]  # actions may name a component too
     states = trajectory.final_obs
     if first == 0:
         states = np.concatenate([trajectory.obs[:, :1], states], axis=1)

@@ -6,8 +6,8 @@ import numpy as np
 
 from actors.law import centre_states
 from actors.trajectory import Trajectory
+from ppo.algorithm.conditions import fixed_conditions
 from ppo.config import ResolvedConfig
-from ppo.evaluation.conditions import fixed_conditions
 
 LINE_POINTS = 21  # conditions -1, -0.9, .., 1, as in the thesis
 SOBOL_POINTS = 64  # points for several conditions

@@ -7,8 +7,8 @@ import numpy as np
 from actors.law import Law
 from actors.snapshot import Snapshot
 from env.objectives import Objective
+from ppo.algorithm.conditions import fixed_conditions
 from ppo.config import ResolvedConfig
-from ppo.evaluation.conditions import fixed_conditions
 
 LINE_POINTS = 201  # points for a single condition
 SOBOL_POINTS = 256  # points for several conditions

@@ -22,8 +22,8 @@ from actors.pools.processes import ProcessPool
 from actors.rollout import Collector
 from env.make import Problem
 from env.objectives import Ackley
+from ppo.algorithm.conditions import fixed_conditions
 from ppo.config import Config
-from ppo.evaluation.conditions import fixed_conditions
 from ppo.evaluation.evaluator import LINE_POINTS, SOBOL_POINTS
 from ppo.experiments.archive_benchmarks import recording, replay
 from ppo.experiments.stable_baselines3 import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from actors.job import Job, Kind
+from actors.job import TRAINING, Job, Kind
 from actors.pools.factory import make_pool
 from actors.snapshot import Snapshot
 from env.errors import UsageError
@@ -46,7 +46,7 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
 def paid_before(files: RunDir, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order."""
     rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.path}").rows)
-    rows = rows[((rows["kind"] == REUSED) | (rows["kind"] == Kind.COLLECT)) & (rows["step"] < step)]
+    rows = rows[((rows["kind"] == REUSED) | np.isin(rows["kind"], list(TRAINING))) & (rows["step"] < step)]
     return rows["x"], rows["c"], rows["f"]
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from actors.job import Job
 from env.description import Description
 from ppo.config import ResolvedConfig
+from ppo.config.budget import planned_rounds
 from ppo.config.resolved import starts_are_evaluated
 from ppo.evaluation.check import check_starts
 
@@ -33,7 +34,15 @@ def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: st
         check_starts=_check_starts(config, problem.describe()) if config.check else None,
         mirrored=config.noise == "mirrored",
         profile=profile,
+        components=config.components,
+        planned=_planned(config, problem.describe().obs_dim),
     )
+
+
+def _planned(config: ResolvedConfig, dims: int) -> tuple[int, int]:
+    if config.model == "none" or config.evaluations is None:
+        return (0, 0)
+    return planned_rounds(config.evaluations, dims)[:2]
 
 
 def _check_starts(config: ResolvedConfig, described: Description) -> np.ndarray:

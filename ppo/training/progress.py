@@ -6,7 +6,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from actors.job import Kind
+from actors.job import TRAINING, Kind
 from env.errors import UsageError
 from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
@@ -46,7 +46,7 @@ class Progress:
 
     def paid(self, kind: Kind, evaluations: int) -> None:
         """Counts evaluations of f that have arrived."""
-        if self._counts_evaluations and kind == Kind.COLLECT:
+        if self._counts_evaluations and kind in TRAINING:
             self._bar.update(evaluations)
 
     def message(self, text: str) -> None:

@@ -2,7 +2,7 @@
 
 import time
 
-from actors.job import Job, Kind
+from actors.job import TRAINING, Job, Kind
 from actors.pools.base import Pool
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
@@ -10,7 +10,7 @@ from ppo.algorithm.learner import check_finite
 from ppo.data.recorder import Recorder
 from ppo.training.timing import Timing
 
-PHASE_OF = {Kind.COLLECT: "collect"}  # all others evaluate
+PHASE_OF = dict.fromkeys(TRAINING, "collect")  # all others evaluate
 
 
 class Rounds:

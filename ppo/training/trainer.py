@@ -22,13 +22,13 @@ from typing import Any, Self
 import torch
 from threadpoolctl import threadpool_limits
 
-from actors.job import Kind
+from actors.job import TRAINING, Kind
 from actors.pools.factory import make_pool
 from actors.profiling import profiled
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
-from ppo.algorithm.learner import Learner, policy_spec
+from ppo.algorithm.model import make_learner
 from ppo.config import ResolvedConfig
 from ppo.evaluation.check import ROUNDS, Check
 from ppo.evaluation.evaluator import make_evaluator
@@ -105,7 +105,7 @@ class Trainer:
         self.job = make_job(config, eval_starts, str(self.files.path.absolute()) if profile else None)
         self._archive = RunArchive(config, self.job, self.files.path, f"--resume {run_dir}" if resume else None)
         reused = self._archive.to_imitate()
-        self.learner = Learner(config, policy_spec(config, self.job.description), len(reused))
+        self.learner = make_learner(config, self.job, len(reused))
         self._tracker, self._resources = Tracker(track), Resources()
         self._meta = restore(self.learner, self.files, resume)
         if not self.complete:
@@ -150,7 +150,7 @@ class Trainer:
     @property
     def complete(self) -> bool:
         """Whether all training steps are done."""
-        return self.learner.step >= self.config.training_steps
+        return self.learner.complete
 
     def __iter__(self) -> Self:
         return self
@@ -165,7 +165,7 @@ class Trainer:
         if self.complete:
             raise StopIteration
         self.timing.begin_step()
-        trajectory = self._round(Kind.COLLECT)
+        trajectory = self._round(self.learner.kind)
         self._between_steps = False
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
@@ -220,7 +220,7 @@ class Trainer:
 
     def _snapshot(self, kind: Kind) -> Snapshot:
         """Returns the policy for a round of this kind."""
-        whole = self.learner.snapshot()
+        whole = self.learner.round_snapshot() if kind in TRAINING else self.learner.snapshot()
         if self._without_normaliser and kind == Kind.COLLECT:
             return dataclasses.replace(whole, obs_mean=None, obs_var=None)
         return whole

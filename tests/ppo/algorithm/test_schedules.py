@@ -17,15 +17,15 @@ SLOT = resolve(PLAIN)
 GAE = resolve(dataclasses.replace(PLAIN, rank_fade=None, advantages="gae"))
 EXPECTED = {
     # The floor and the linear decay have not begun, and the first of 10 + 1 steps up is taken.
-    0: Schedule(0.1, 0.5 / 11, 1.0),
+    0: Schedule(0.1, 0.5 / 11, 1.0, 20),
     # Progress 0.04, its root 0.2: the floor is 0.1 * 100^-0.2 = 0.1 * 0.398107; 5 of 11 steps up, 0.96 left.
-    4: Schedule(0.0398107, 0.5 * 5 / 11 * 0.96 * 0.398107**0.5, 1.0),
+    4: Schedule(0.0398107, 0.5 * 5 / 11 * 0.96 * 0.398107**0.5, 1.0, 20),
     # Progress 0.25, its root 0.5: half the way in logarithms, a tenth of the first floor, which is above 0.05 of it.
-    25: Schedule(0.01, 0.5 * 0.75 * 0.1**0.5, 1.0),
+    25: Schedule(0.01, 0.5 * 0.75 * 0.1**0.5, 1.0, 20),
     # Progress 0.64, its root 0.8: 100^-0.8 = 0.0251189 of the first floor, and 0.0251189 / 0.05 of the ranks.
-    64: Schedule(0.00251189, 0.5 * 0.36 * 0.0251189**0.5, 0.502377),
+    64: Schedule(0.00251189, 0.5 * 0.36 * 0.0251189**0.5, 0.502377, 20),
     # Progress 0.99, its root 0.994987: 100^-0.994987 = 0.0102335.
-    99: Schedule(0.00102335, 0.5 * 0.01 * 0.0102335**0.5, 0.204671),
+    99: Schedule(0.00102335, 0.5 * 0.01 * 0.0102335**0.5, 0.204671, 20),
 }
 
 
@@ -79,7 +79,7 @@ def test_a_rank_fade_of_0_keeps_the_ranks():
 def test_without_a_floor_the_rate_falls_linearly_alone():
     config = changed(std_floor=0.0, std_floor_final=0.0, warmup=0.0)
     for step in (0, 25, 99):
-        assert schedule(config, step) == Schedule(0.0, pytest.approx(0.5 * (1 - step / 100)), 1.0)
+        assert schedule(config, step) == Schedule(0.0, pytest.approx(0.5 * (1 - step / 100)), 1.0, 20)
 
 
 @pytest.mark.parametrize("step", EXPECTED)
@@ -98,7 +98,7 @@ def test_a_head_starts_where_a_run_longer_by_it_would_be(head, step):
 def test_values_with_a_head_by_hand():
     # Progress 100 / 400, its root 0.5: a tenth of the first floor at the first step; the warm-up begins all the same.
     found = schedule(SLOT, 0, 100 / 3)
-    expected = Schedule(0.01, 0.5 / 11 * 0.75 * 0.1**0.5, 1.0)
+    expected = Schedule(0.01, 0.5 / 11 * 0.75 * 0.1**0.5, 1.0, 20)
     assert dataclasses.asdict(found) == pytest.approx(dataclasses.asdict(expected))
 
 

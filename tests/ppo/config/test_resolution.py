@@ -162,7 +162,10 @@ def test_an_objective_must_be_importable_by_the_drivers():
         ({"evaluations": 0}, "--evaluations 0: must be at least 1"),
         ({"evaluations": 5}, "--evaluations 5: the least that a law can be trained with is 6"),
         ({"evaluations": 8, "reward": "improvement"}, "--evaluations 8: the least that a law can be trained with is 9"),
-        ({"evaluations": 99, "episodes": 50}, "--evaluations 99: the least that a law can be trained with in steps of"),
+        (
+            {"evaluations": 99, "episodes": 50, "model": "none"},
+            "--evaluations 99: the least that a law can be trained with in steps of",
+        ),
         ({"evaluations": 300, "training_steps": 10}, "--evaluations 300: sets the training steps by itself (15), so"),
     ],
 )
@@ -178,7 +181,7 @@ def test_a_budget_of_300_000_evaluations_has_the_defaults():
 
 
 def test_a_budget_sets_what_is_not_given():
-    budget = resolve(Config(evaluations=300))
+    budget = resolve(Config(model="none", evaluations=300))
     assert (budget.training_steps, budget.episodes, budget.eval_every) == (15, 10, 0)
     assert {name: getattr(budget, name) for name in schedules(150)} == schedules(150)
     given = {"episodes": 6, "std_floor": 0.2, "std_floor_final": 0.01, "std_floor_power": 0.7, "rank_fade": 0.0}
@@ -187,8 +190,8 @@ def test_a_budget_sets_what_is_not_given():
         steps = 25 if name == "episodes" else 15
         final = {"std_floor_final": 0.04} if name == "std_floor" else {}  # a fifth of the first, here too
         expected = dataclasses.replace(budget, training_steps=steps, **{name: value}, **final)
-        assert resolve(Config(evaluations=300, **{name: value})) == expected
-    everything = resolve(Config(evaluations=300, **given))
+        assert resolve(Config(model="none", evaluations=300, **{name: value})) == expected
+    everything = resolve(Config(model="none", evaluations=300, **given))
     assert everything == dataclasses.replace(budget, training_steps=25, **given)
 
 

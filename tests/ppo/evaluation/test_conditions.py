@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppo.evaluation.conditions import fixed_conditions
+from ppo.algorithm.conditions import fixed_conditions
 
 
 def test_one_condition_is_a_grid_with_both_ends():

@@ -1,0 +1,88 @@
+"""The critic of a law: predicts f(x, c), so that the best of several proposals can be told. It needs NumPy alone.
+
+It is the posterior of a Gaussian process with a Matern-5/2 kernel and a warp of f, as the learner fitted it;
+``ppo.algorithm.model.gaussian_process`` describes both.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+ROOT5 = 5**0.5
+
+
+@dataclass(frozen=True)
+class Critic:
+    """Predicts the warped f, which orders knobs as f does.
+
+    Attributes:
+        states: where f was evaluated, knobs and conditions, ``[n, dims]``.
+        weights: what the kernel at each of them is multiplied with, ``[n]``.
+        lengths: length scale of each coordinate, ``[dims]``.
+        scalars: level and variance of the warped f, noise as a share of the variance, warp, side that it stretches (1:
+            the low values, -1: the high ones), lowest value of f and range of the values, ``[7]``.
+    """
+
+    ARRAYS: ClassVar = ("states", "weights", "lengths", "scalars")
+    states: np.ndarray
+    weights: np.ndarray
+    lengths: np.ndarray
+    scalars: np.ndarray
+
+    def mean(self, states: np.ndarray) -> np.ndarray:
+        """Predicts the warped f at ``[m, dims]``, ``[m]``; a row's bits do not depend on the other rows."""
+        return self.scalars[0] + (self._kernel(states) * self.weights).sum(axis=1)
+
+    def std(self, states: np.ndarray) -> np.ndarray:
+        """Returns the standard deviation of the prediction at ``[m, dims]``, ``[m]``."""
+        solved = np.linalg.solve(self._factor, self._kernel(states).T)
+        return np.sqrt(self.scalars[1] * np.maximum(1 - (solved * solved).sum(axis=0), 0.0))
+
+    def unwarped(self, warped: np.ndarray) -> np.ndarray:
+        """Returns f, in the objective's own unit, for its warped values."""
+        _, _, _, warp, side, low, spread = self.scalars
+        place = _inverse(side * warped, warp)
+        return low + spread * (place if side > 0 else 1 - place)
+
+    def _kernel(self, states: np.ndarray) -> np.ndarray:
+        return matern(states / self.lengths, self._scaled)
+
+    @functools.cached_property
+    def _scaled(self) -> np.ndarray:
+        return self.states / self.lengths
+
+    @functools.cached_property
+    def _factor(self) -> np.ndarray:
+        """Lower Cholesky factor of the covariance of the evaluations, as a share of the variance, ``[n, n]``."""
+        return np.linalg.cholesky(matern(self._scaled, self._scaled) + self.scalars[2] * np.eye(len(self.states)))
+
+
+def matern(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the Matern-5/2 correlation of points ``[m, dims]`` and ``[n, dims]``, scaled by the lengths, ``[m, n]``.
+
+    Source: Rasmussen & Williams 2006, eq. 4.17.
+    """
+    radius = ROOT5 * np.sqrt(squared_distances(a, b))
+    return (1 + radius + radius * radius / 3) * np.exp(-radius)
+
+
+def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns squared distances of points ``[m, dims]`` and ``[n, dims]``, ``[m, n]``, one coordinate at a time."""
+    total = np.zeros((len(a), len(b)))
+    for left, right in zip(a.T, b.T, strict=True):
+        offset = left[:, None] - right
+        offset *= offset
+        total += offset
+    return total
+
+
+def stretched(place: np.ndarray, warp: float) -> np.ndarray:
+    """Returns log(1 + place / warp); below 0 it goes on with the slope it has there."""
+    return np.where(place > 0, np.log1p(np.maximum(place, 0) / warp), place / warp)
+
+
+def _inverse(value: np.ndarray, warp: float) -> np.ndarray:
+    """Returns the place whose stretched value is given."""
+    return warp * np.where(value > 0, np.expm1(np.maximum(value, 0)), value)

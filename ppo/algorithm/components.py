@@ -1,0 +1,106 @@
+"""Several Gaussians in one policy: what each learns from its own pairs, and what the gate learns from their difference.
+
+In a slot each live component acts in pairs of time steps, with mirrored noise, under the same conditions. A component
+learns from which of its pair was better; the gate from the means of all components, which are all there, so that its
+gradient is an expectation over the components instead of a sample of one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages
+
+
+@dataclass(frozen=True)
+class GateBatch:
+    """What a batch of several components has beside that of one.
+
+    Attributes:
+        components: component that acted, ``[n]``.
+        logprobs: its log-probability by the gate before the update, ``[n]``.
+        advantages: of the component over the others, ``[n]``.
+        weights: its probability before the update over the share of the rows in which it acts, ``[n]``.
+        live: components in use, ``[K]`` of bool.
+    """
+
+    components: np.ndarray
+    logprobs: np.ndarray
+    advantages: np.ndarray
+    weights: np.ndarray
+    live: np.ndarray
+
+    def rows(self, index: np.ndarray) -> "GateBatch":
+        """Returns the minibatch of these rows."""
+        return GateBatch(
+            self.components[index], self.logprobs[index], self.advantages[index], self.weights[index], self.live
+        )
+
+
+def pair_advantages(objectives: np.ndarray, actions: np.ndarray, rank_weight: float) -> np.ndarray:
+    """Returns the advantages of each time step over the other one of its pair, ``[E, T]``.
+
+    Args:
+        objectives: f of what each action led to, ``[E, T]``.
+        actions: without the component, ``[E, T, knobs]``.
+        rank_weight: as ``leave_one_out_advantages`` takes it.
+    """
+    pairs = objectives.reshape(-1, 2)
+    return leave_one_out_advantages(pairs, actions.reshape(-1, 2, actions.shape[2]), rank_weight).reshape(
+        objectives.shape
+    )
+
+
+def component_advantages(
+    objectives: np.ndarray, components: np.ndarray, count: int, rank_weight: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compares the means of the components of a slot.
+
+    Args:
+        objectives: f of what each action led to, ``[E, T]``.
+        components: component that acted at each time step, the same in all slots, ``[T]``.
+        count: number of components, K.
+        rank_weight: as ``leave_one_out_advantages`` takes it.
+
+    Returns:
+        Advantages of each row's component over the others, ``[E, T]``, and the share of rows that each component has,
+        ``[K]``.
+    """
+    live, place = np.unique(components, return_inverse=True)
+    shares = np.bincount(components, minlength=count) / len(components)
+    if len(live) == 1:
+        return np.zeros_like(objectives), shares
+    means = np.stack([objectives[:, components == one].mean(axis=1) for one in live], axis=1)
+    advantages = leave_one_out_advantages(means, np.zeros((*means.shape, 1)), rank_weight)
+    return advantages[:, place], shares
+
+
+def slot_weights(conditions: np.ndarray, bandwidth: float) -> np.ndarray:
+    """Returns weights of slots that make all conditions count alike, ``[E, 1]``."""
+    return inverse_density_weights(conditions, bandwidth)[:, None]
+
+
+def gate_slopes(logits: np.ndarray, batch: GateBatch, clip_coef: float) -> tuple[np.ndarray, float]:
+    """Returns the slope of the gate's loss at its logits, ``[n, K]``, and the loss.
+
+    The loss is PPO's clipped surrogate (Schulman et al. 2017, eq. 7), in expectation over the components.
+    """
+    n = len(logits)
+    masked = np.where(batch.live, logits, -np.inf)
+    shifted = masked - masked.max(axis=1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    rows = np.arange(n)
+    ratio = np.exp(log_p[rows, batch.components] - batch.logprobs)
+    weights = batch.advantages * batch.weights / -n
+    free, clipped = weights * ratio, weights * np.clip(ratio, 1 - clip_coef, 1 + clip_coef)
+    slope = free * (free >= clipped)
+    d_logits = -slope[:, None] * np.exp(log_p)
+    d_logits[rows, batch.components] += slope
+    return d_logits, float(np.maximum(free, clipped).sum())
+
+
+def first_means(count: int, knobs: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns where the means of components start, apart from each other, ``[count, knobs]``: a Latin hypercube."""
+    from scipy.stats import qmc  # imported here, since it is slow to load
+
+    return 2 * qmc.LatinHypercube(knobs, scramble=False, rng=rng).random(count) - 1

@@ -1,0 +1,57 @@
+"""The evaluations that the model is fitted to, in the order of their keys."""
+
+import numpy as np
+
+from actors.trajectory import Trajectory
+from ppo.algorithm.state import State
+
+
+class Evidence:
+    """Evaluations of f, as many as the model can take; what comes after is left out.
+
+    Args:
+        dims: knobs and conditions together.
+        capacity: number of evaluations that it can take.
+    """
+
+    def __init__(self, dims: int, capacity: int):
+        self._rows = np.zeros((capacity, dims + 1))
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more can be taken."""
+        return self._count == len(self._rows)
+
+    @property
+    def states(self) -> np.ndarray:
+        """Knobs and conditions, ``[n, dims]``."""
+        return self._rows[: self._count, :-1]
+
+    @property
+    def values(self) -> np.ndarray:
+        """f there, ``[n]``."""
+        return self._rows[: self._count, -1]
+
+    def add(self, states: np.ndarray, values: np.ndarray) -> None:
+        """Takes evaluations: states ``[n, dims]`` and values ``[n]``."""
+        rows = np.concatenate([states, values[:, None]], axis=1)[: len(self._rows) - self._count]
+        self._rows[self._count : self._count + len(rows)] = rows
+        self._count += len(rows)
+
+    def state(self) -> State:
+        """Returns the evaluations."""
+        return {"rows": self._rows.copy(), "count": np.array(self._count)}
+
+    def restore(self, state: State) -> None:
+        """Takes over what ``state`` returned."""
+        self._rows[:], self._count = state["rows"], int(state["count"])
+
+
+def evaluated(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the states that actions led to, ``[E * T, dims]``, and f there, in the order of slots and time steps."""
+    states = trajectory.final_obs
+    return states.reshape(-1, states.shape[2]).copy(), trajectory.objectives[:, 1:].reshape(-1).copy()

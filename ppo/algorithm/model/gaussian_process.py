@@ -1,0 +1,190 @@
+"""A Gaussian process of f(x, c), with a warp of f that is fitted together with it.
+
+The kernel is Matern-5/2 with a length scale for each coordinate (Rasmussen & Williams 2006, eq. 4.17 and 5.1), plus
+noise. The warp is monotone, so that the best knobs under the warped f are those under f (Snelson et al. 2004): a
+logarithm of the distance from below or from above the evaluated values. Mean and variance are profiled out, the rest
+maximises the marginal likelihood. Everything is computed from differences and ratios of f, so that f times a power of
+two gives the same bits.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+from actors.critic import ROOT5, Critic, stretched
+
+LEAST_NOISE, MOST_NOISE = 1e-9, 10.0
+LENGTHS = (0.02, 40.0)
+WARPS = (1e-4, 1e2)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What a fit chooses.
+
+    Attributes:
+        lengths: length scale of each coordinate, ``[dims]``.
+        noise: variance of the noise as a share of the variance of f.
+        warp: distance, as a share of the range of the values, above which they are compressed.
+        side: the end of the values that the warp stretches.
+    """
+
+    lengths: np.ndarray
+    noise: float
+    warp: float
+    side: Literal["low", "high"]
+
+    @property
+    def logs(self) -> np.ndarray:
+        """Logarithms of all numbers, ``[dims + 2]``."""
+        return np.log([*self.lengths, self.noise, self.warp])
+
+    def at(self, logs: np.ndarray) -> "Hyperparameters":
+        """Returns those whose logarithms are ``logs``."""
+        *lengths, noise, warp = np.exp(logs)
+        return replace(self, lengths=np.array(lengths), noise=float(noise), warp=float(warp))
+
+
+def first_guess(dims: int, side: Literal["low", "high"]) -> Hyperparameters:
+    """Returns hyperparameters to start a fit from."""
+    return Hyperparameters(np.full(dims, dims**0.5), 1e-4, 1.0, side)
+
+
+class GaussianProcess:
+    """A fitted process: predicts the warped f, which orders knobs as f does.
+
+    Args:
+        states: where f was evaluated, knobs and conditions, ``[n, dims]`` in [-1, 1].
+        values: finite f there, ``[n]``.
+        hyperparameters: as ``fit`` chooses them.
+
+    Attributes:
+        level, variance: profiled mean and variance of the warped f.
+        loss: negative logarithm of the marginal likelihood of ``values`` and of the prior.
+    """
+
+    def __init__(self, states: np.ndarray, values: np.ndarray, hyperparameters: Hyperparameters):
+        self.states, self.hyperparameters = states, hyperparameters
+        self.scaled = states / hyperparameters.lengths
+        self.low, self.range = float(values.min()), float(np.ptp(values)) or 1.0
+        self.targets = self.warped(values)
+        covariance = matern(self.scaled, self.scaled)
+        covariance[np.diag_indices_from(covariance)] += hyperparameters.noise
+        self.factor = cholesky(covariance, lower=True, overwrite_a=True, check_finite=False)
+        ones = cho_solve((self.factor, True), np.ones(len(values)), check_finite=False)
+        self.level = float(ones @ self.targets / ones.sum())
+        self.weights = cho_solve((self.factor, True), self.targets - self.level, check_finite=False)
+        self.variance = max(float((self.targets - self.level) @ self.weights) / len(values), 1e-300)
+
+    def warped(self, values: np.ndarray) -> np.ndarray:
+        """Returns the warp of values of f; it goes on linearly beyond those that were evaluated."""
+        place = (values - self.low) / self.range
+        warp = self.hyperparameters.warp
+        if self.hyperparameters.side == "low":
+            return stretched(place, warp)
+        return -stretched(1 - place, warp)
+
+    def mean(self, states: np.ndarray) -> np.ndarray:
+        """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``."""
+        return self.level + matern(states / self.hyperparameters.lengths, self.scaled) @ self.weights
+
+    def mean_and_slope(self, states: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its slope by the knobs."""
+        lengths = self.hyperparameters.lengths
+        scaled = states / lengths
+        radius = ROOT5 * cdist(scaled, self.scaled)
+        decay = np.exp(-radius)
+        pull = (5 / 3) * (1 + radius) * decay * self.weights  # slope by the scaled offset, over the offset, negated
+        slope = pull @ self.scaled[:, :knobs] - pull.sum(axis=1)[:, None] * scaled[:, :knobs]
+        return self.level + ((1 + radius + radius * radius / 3) * decay) @ self.weights, slope / lengths[:knobs]
+
+    def mean_and_std(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its std without noise, ``[m]``."""
+        covariance = matern(states / self.hyperparameters.lengths, self.scaled)
+        solved = solve_triangular(self.factor, covariance.T, lower=True, check_finite=False)
+        share = np.maximum(1 - (solved * solved).sum(axis=0), 1e-12)
+        return self.level + covariance @ self.weights, np.sqrt(self.variance * share)
+
+    def critic(self) -> Critic:
+        """Returns what predicts the same in NumPy alone."""
+        hyper = self.hyperparameters
+        side = 1.0 if hyper.side == "low" else -1.0
+        scalars = [self.level, self.variance, hyper.noise, hyper.warp, side, self.low, self.range]
+        return Critic(self.states.copy(), self.weights, hyper.lengths, np.array(scalars))
+
+    def loss_and_slopes(self) -> tuple[float, np.ndarray]:
+        """Returns the loss and its slopes by the logarithms of the hyperparameters, ``[dims + 2]``."""
+        hyper, n = self.hyperparameters, len(self.targets)
+        place = self._place
+        log_slope = -np.log(hyper.warp + place)  # of the warp, up to a constant
+        loss = 0.5 * n * np.log(self.variance) + np.log(np.diag(self.factor)).sum() - log_slope.sum()
+        inverse = cho_solve((self.factor, True), np.eye(n), check_finite=False)
+        outer = inverse - np.outer(self.weights, self.weights / self.variance)
+        slopes = [*self._length_slopes(outer), 0.5 * hyper.noise * np.trace(outer)]
+        # The warp moves the targets and the slope of the warp. Of a place p: log(1 + p / w).
+        moved = -place / (hyper.warp + place)
+        moved = moved if hyper.side == "low" else -moved
+        by_warp = self.weights @ moved / self.variance + (hyper.warp / (hyper.warp + place)).sum()
+        prior, prior_slopes = _prior(hyper)
+        return float(loss + prior), np.array([*slopes, by_warp]) + prior_slopes
+
+    @property
+    def _place(self) -> np.ndarray:
+        """Returns how far the values lie from the end that the warp stretches, as shares of their range, ``[n]``."""
+        return self.hyperparameters.warp * np.expm1(np.abs(self.targets))
+
+    def _length_slopes(self, outer: np.ndarray) -> list[float]:
+        """Returns the slopes by the logarithms of the length scales."""
+        radius = ROOT5 * cdist(self.scaled, self.scaled)
+        inner = outer * (5 / 3 * (1 + radius) * np.exp(-radius))  # d kernel / d log length = inner * squared offset
+        sums = inner.sum(axis=1)
+        squares = self.scaled * self.scaled
+        crossed = self.scaled * (inner @ self.scaled)
+        return list(0.5 * 2 * (squares * sums[:, None] - crossed).sum(axis=0))
+
+
+def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], steps: int) -> Hyperparameters:
+    """Maximises the marginal likelihood by SciPy's L-BFGS-B from each of the starts.
+
+    Args:
+        states: ``[n, dims]``.
+        values: ``[n]``, finite.
+        starts: where to start from.
+        steps: iterations from each.
+
+    Returns:
+        The best hyperparameters found.
+    """
+    dims = states.shape[1]
+    bounds = np.log([LENGTHS] * dims + [(LEAST_NOISE, MOST_NOISE), WARPS])
+    found = []
+    for start in starts:
+
+        def loss(logs: np.ndarray, start: Hyperparameters = start) -> tuple[float, np.ndarray]:
+            try:
+                return GaussianProcess(states, values, start.at(logs)).loss_and_slopes()
+            except np.linalg.LinAlgError:
+                return 1e10, np.zeros(len(logs))
+
+        result = minimize(loss, start.logs, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+        found.append((float(result.fun), start.at(result.x)))
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def matern(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns what ``actors.critic.matern`` does, by SciPy's quicker distances."""
+    radius = ROOT5 * cdist(a, b)
+    return (1 + radius + radius * radius / 3) * np.exp(-radius)
+
+
+def _prior(hyper: Hyperparameters) -> tuple[float, np.ndarray]:
+    """Returns the loss of a log-normal prior of the length scales, wider in more dimensions, and its slopes."""
+    dims = len(hyper.lengths)
+    offset = (np.log(hyper.lengths) - np.log(2 * dims**0.5)) / 3**0.5
+    slopes = np.zeros(dims + 2)
+    slopes[:dims] = offset / 3**0.5
+    return float(0.5 * (offset * offset).sum()), slopes

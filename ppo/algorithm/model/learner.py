@@ -1,0 +1,225 @@
+"""The learner with a model of f: real slots teach the model, and the policy learns from slots imagined on it.
+
+A training step, from the merged trajectory of a planned round to the plan of the next:
+
+    score the model on the round -> add it to the evidence -> fit the model -> imagined steps of PPO -> plan
+
+While the model is doubted, rounds are collected and learned from as without one.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+from scipy.stats import qmc
+
+from actors.job import Job, Kind, Task
+from actors.law import Law, centre_states
+from actors.plan import Plan
+from actors.policy import Policy
+from actors.rollout import Collector
+from actors.seeding import Stream, generator
+from actors.snapshot import NetworkSpec, Snapshot
+from actors.trajectory import Trajectory
+from ppo.algorithm.learner import Learner, collected
+from ppo.algorithm.model.amortise import Amortisation, assigned, polished
+from ppo.algorithm.model.evidence import evaluated
+from ppo.algorithm.model.planning import Prospect, design, expected_at, plan_round, prospect
+from ppo.algorithm.model.surrogate import Surrogate
+from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
+from ppo.algorithm.state import State, part_of, prefixed
+from ppo.config import ResolvedConfig
+
+IMAGINED_SLOTS = 24
+STEPS_A_ROUND, LAST_STEPS = 4, 30  # imagined steps
+CONDITIONS = 256  # at which the policy learns the model's best knobs
+ASSIGNMENTS = 3
+REGRESSION_STEPS, OBJECTIVE_STEPS = 150, 600
+PROSPECTS = 64  # conditions at which it is looked for valleys that no component follows
+WORTH_REVIVING = 1e-3  # of the warped f
+GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
+
+
+class ModelLearner(Learner):
+    """A learner with a model. It adds the model, and how many steps were imagined, to what a checkpoint holds.
+
+    Args:
+        config: what to train.
+        spec: the policy's network.
+        job: what the drivers run.
+        reused: evaluations of f made before the run.
+
+    Attributes:
+        surrogate: the model.
+    """
+
+    def __init__(self, config: ResolvedConfig, spec: NetworkSpec, job: Job, reused: int = 0):
+        super().__init__(config, spec)
+        self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
+        assert config.evaluations is not None, "a model needs a budget"
+        self.surrogate = Surrogate(self.knobs, self.conditions, reused + config.evaluations)
+        self._job, self._imagined = job, 0
+        self._without_critic = False
+        self._plan: Plan | None = None
+
+    @functools.cached_property
+    def _collector(self) -> Collector:
+        """Runs imagined slots."""
+        length = 2 * self.agent.policy.components
+        problem = dataclasses.replace(self._job.problem, evaluation_cost_ms=0.0, time_steps=length)
+        sizes = {"episodes": IMAGINED_SLOTS, "time_steps": length, "evaluate_starts": False}
+        return Collector(dataclasses.replace(self._job, problem=problem, **sizes), objective=self.surrogate)  # type: ignore[arg-type]
+
+    @property
+    def kind(self) -> Kind:
+        """What the next round is run for."""
+        if self.step == 0:
+            return Kind.DESIGN
+        if self.surrogate.doubted and self._left >= self._cost(Kind.COLLECT):
+            return Kind.COLLECT
+        return Kind.PLAN
+
+    @property
+    def complete(self) -> bool:
+        """Whether the budget does not suffice for another round."""
+        return self.step > 0 and self._left < max(1, self._cost(Kind.PLAN))
+
+    @property
+    def _left(self) -> int:
+        assert self.config.evaluations is not None
+        return self.config.evaluations - self.evaluations
+
+    def _cost(self, kind: Kind) -> int:
+        return self._job.slots(kind) * self._job.evaluations(kind)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The scheduled values, by the share of the budget that is spent."""
+        assert self.config.evaluations is not None
+        return schedule(self.config, self.config.training_steps * self.evaluations / self.config.evaluations)
+
+    def round_snapshot(self) -> Snapshot:
+        """Returns what the drivers need for the next round: a planned one's plan is part of it."""
+        snapshot = self._policy_snapshot()
+        if self.kind == Kind.COLLECT:
+            return snapshot
+        if self._plan is None:
+            self._plan = self._planned(Policy(snapshot))
+        return dataclasses.replace(snapshot, plan=self._plan)
+
+    def snapshot(self) -> Snapshot:
+        """Returns the law, with a critic where it has one."""
+        snapshot = self._policy_snapshot()
+        if not self.surrogate.fitted or self.agent.policy.components == 1 or self._without_critic:
+            return snapshot
+        return dataclasses.replace(snapshot, critic=self.surrogate.process.critic())
+
+    def _planned(self, policy: Policy) -> Plan:
+        slots, rng = self._job.slots(self.kind), self._rng(0)
+        if not self.surrogate.fitted:
+            return design(self.knobs, self.conditions, slots, rng)
+        return plan_round(self.surrogate.process, policy, slots, rng)
+
+    def learn(self, trajectory: Trajectory) -> dict[str, float]:
+        """Updates the state from the merged trajectory of the round, and returns scalars to log."""
+        planned = self.kind != Kind.COLLECT  # before the score, which may change it
+        states, values = evaluated(trajectory)
+        scalars = self.surrogate.score(states, values) if self.surrogate.fitted else {}
+        scalars |= collected(trajectory) if planned else super().learn(trajectory)
+        self.surrogate.evidence.add(states, values)
+        if planned:
+            self._count(trajectory)
+        self._plan, last = None, self.complete
+        self.surrogate.fit(self.policy, last)
+        if not self.surrogate.doubted:
+            scalars |= self._learn_from_model(last)
+        if not last:
+            self.round_snapshot()  # planned now, since this is training and no broadcast
+        return scalars
+
+    def _rng(self, use: int) -> np.random.Generator:
+        """Returns the generator of one use in a training step."""
+        return generator(self.config.seed, self.step, Stream.PLAN, use)
+
+    def _learn_from_model(self, last: bool) -> dict[str, float]:
+        """Takes the imagined steps of a round, and after the last one makes the law."""
+        self._revive()
+        assert self.config.evaluations is not None
+        scalars: dict[str, float] = {}
+        share = self.evaluations / self.config.evaluations
+        for _ in range(STEPS_A_ROUND):
+            scalars = self._imagine(imagined_schedule(self.config, share, 0.0))
+        for number in range(LAST_STEPS if last else 0):
+            scalars = self._imagine(imagined_schedule(self.config, 1.0, (number + 1) / LAST_STEPS))
+        if last:
+            self._amortise()
+        return scalars
+
+    def _imagine(self, now: Schedule) -> dict[str, float]:
+        """Takes one step of PPO on slots that are rolled out over the model."""
+        self._collector.update(dataclasses.replace(self._policy_snapshot(), std_floor=now.std_floor))
+        trajectory = self._collector.run(Task(Kind.IMAGINE, self._imagined, 0, IMAGINED_SLOTS))
+        scalars = self.improve(trajectory, now, self._imagined)
+        self._imagined += 1
+        return scalars
+
+    def _revive(self) -> None:
+        """Sets the component that is of least use to where the model expects most beside all of them."""
+        if self.agent.policy.components == 1:
+            return
+        rng = self._rng(1)
+        found = prospect(self.surrogate.process, self.policy, 2 * rng.random((PROSPECTS, self.conditions)) - 1, rng)
+        used = np.bincount(found.chosen, minlength=len(self.live))
+        least, index = int(np.argmin(used)), int(np.argmax(found.proposed - found.expected))
+        if used[least] == 0 and found.proposed[index] - found.expected[index] > WORTH_REVIVING:
+            self._place(least, found.knobs[index])
+
+    def _place(self, component: int, knobs: np.ndarray) -> None:
+        """Starts a component anew, at the same knobs under all conditions."""
+        self.agent.policy.place(self.agent.theta, component, knobs, self.config.init_std)
+        self.live = self.live.copy()
+        self.live[component] = True
+
+    def _amortise(self) -> None:
+        """Makes the policy give the model's best knobs, and decides whether it needs a critic."""
+        spec, rng, process = self.agent.policy, self._rng(2), self.surrogate.process
+        conditions = 2 * qmc.Sobol(self.conditions, rng=rng).random(CONDITIONS) - 1
+        targets = polished(process, prospect(process, self.policy, conditions, rng).knobs, conditions)
+        theta = self.agent.theta
+        spec.views(theta)[0][0][: self.knobs] = 0.0  # where the knobs stand says nothing about the best ones
+        for _ in range(ASSIGNMENTS):
+            means = self.policy.proposals(centre_states(conditions, self.knobs))
+            components, anew = assigned(targets, means, self.live)
+            for component, knobs in anew.items():
+                self._place(component, knobs)
+            task = Amortisation(spec, conditions, components)
+            theta[:] = task.to_targets(theta, targets, REGRESSION_STEPS)
+        theta[:] = task.to_model(theta, process, OBJECTIVE_STEPS)
+        self.live = np.isin(np.arange(spec.components), components)
+        self._without_critic = self._gate_suffices(prospect(process, self.policy, conditions, rng))
+
+    def _gate_suffices(self, found: Prospect) -> bool:
+        """Returns whether the gate's choices are nearly as good as the critic's, by the model."""
+        if self.live.sum() == 1:
+            return True
+        critic = self.surrogate.process.critic()
+        chosen = Law(self._policy_snapshot())(found.conditions)
+        by_gate = critic.unwarped(expected_at(critic, chosen[:, None], found.conditions)[:, 0])
+        by_critic, least = critic.unwarped(found.proposed), critic.unwarped(found.expected)
+        return float((by_gate - by_critic).mean()) < GATE_LOSS * float((by_critic - least).mean())
+
+    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
+        """Takes evaluations made before the run into the evidence; see ``Learner.imitate``."""
+        self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f)
+        self.surrogate.fit(self.policy, last=False)
+
+    def state(self) -> State:
+        """Returns the whole state."""
+        ours = {"imagined": np.array(self._imagined), "without_critic": np.array(self._without_critic)}
+        return super().state() | ours | prefixed("surrogate", self.surrogate.state())
+
+    def restore(self, state: State) -> None:
+        """Takes over what ``state`` returned."""
+        super().restore(state)
+        self._imagined, self._without_critic = int(state["imagined"]), bool(state["without_critic"])
+        self.surrogate.restore(part_of("surrogate", state))
