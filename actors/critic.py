@@ -43,7 +43,7 @@ class Critic:
     def unwarped(self, warped: np.ndarray) -> np.ndarray:
         """Returns f, in the objective's own unit, for its warped values."""
         _, _, _, warp, side, low, spread = self.scalars
-        place = _inverse(side * warped, warp)
+        place = shrunk(side * warped, warp)
         return low + spread * (place if side > 0 else 1 - place)
 
     def _kernel(self, states: np.ndarray) -> np.ndarray:
@@ -83,6 +83,6 @@ def stretched(place: np.ndarray, warp: float) -> np.ndarray:
     return np.where(place > 0, np.log1p(np.maximum(place, 0) / warp), place / warp)
 
 
-def _inverse(value: np.ndarray, warp: float) -> np.ndarray:
-    """Returns the place whose stretched value is given."""
+def shrunk(value: np.ndarray, warp: float) -> np.ndarray:
+    """Returns the place whose ``stretched`` value is given."""
     return warp * np.where(value > 0, np.expm1(np.maximum(value, 0)), value)

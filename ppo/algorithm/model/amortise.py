@@ -33,8 +33,11 @@ def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) 
         values, slopes = model.mean_and_slope(states, shape[1])
         return float(values.sum()), slopes.reshape(-1)
 
-    bounds, options = [(-1, 1)] * knobs.size, PRECISE | {"maxiter": POLISHING}
-    found = minimize(total, knobs.reshape(-1), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    low, high = model.window(conditions, shape[1])
+    bounds = list(zip(low.reshape(-1), high.reshape(-1), strict=True))
+    options = PRECISE | {"maxiter": POLISHING}
+    start = np.clip(knobs, low, high).reshape(-1)
+    found = minimize(total, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     best = found.x.reshape(shape)
     before, after = (model.mean(np.concatenate([x, conditions], axis=1)) for x in (knobs, best))
     return np.where((after <= before)[:, None], best, knobs)
@@ -110,10 +113,11 @@ class Expected(torch.autograd.Function):
     @staticmethod
     def forward(ctx, means, model: GaussianProcess, conditions: np.ndarray):
         knobs = means.detach().numpy()
-        inside = np.clip(knobs, -1, 1)
+        inside = np.clip(knobs, *model.window(conditions, knobs.shape[1]))
         values, slopes = model.mean_and_slope(np.concatenate([inside, conditions], axis=1), knobs.shape[1])
-        outside = knobs - inside
-        ctx.slopes = (np.where(outside == 0, slopes, 0.0) + 2 * outside) / len(knobs)
+        unit = 1.0 if model.frame is None else model.frame.radius
+        outside = (knobs - inside) / unit
+        ctx.slopes = (np.where(outside == 0, slopes, 0.0) + 2 * outside / unit) / len(knobs)
         return means.new_tensor(values.mean() + (outside**2).sum(axis=1).mean())
 
     @staticmethod

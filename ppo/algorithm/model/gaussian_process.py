@@ -15,7 +15,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from actors.critic import ROOT5, Critic, stretched
+from actors.critic import ROOT5, Critic, shrunk, stretched
+from ppo.algorithm.model.frame import Frame
 
 LEAST_NOISE, MOST_NOISE = 1e-9, 10.0
 LENGTHS = (0.02, 40.0)
@@ -61,15 +62,18 @@ class GaussianProcess:
         states: where f was evaluated, knobs and conditions, ``[n, dims]`` in [-1, 1].
         values: finite f there, ``[n]``.
         hyperparameters: as ``fit`` chooses them.
+        frame: coordinates in which it is a process; None for the states themselves.
 
     Attributes:
         level, variance: profiled mean and variance of the warped f.
         loss: negative logarithm of the marginal likelihood of ``values`` and of the prior.
     """
 
-    def __init__(self, states: np.ndarray, values: np.ndarray, hyperparameters: Hyperparameters):
-        self.states, self.hyperparameters = states, hyperparameters
-        self.scaled = states / hyperparameters.lengths
+    def __init__(
+        self, states: np.ndarray, values: np.ndarray, hyperparameters: Hyperparameters, frame: Frame | None = None
+    ):
+        self.states, self.hyperparameters, self.frame = states, hyperparameters, frame
+        self.scaled = self.scale(states)
         self.low, self.range = float(values.min()), float(np.ptp(values)) or 1.0
         self.targets = self.warped(values)
         covariance = matern(self.scaled, self.scaled)
@@ -80,6 +84,16 @@ class GaussianProcess:
         self.weights = cho_solve((self.factor, True), self.targets - self.level, check_finite=False)
         self.variance = max(float((self.targets - self.level) @ self.weights) / len(values), 1e-300)
 
+    def scale(self, states: np.ndarray) -> np.ndarray:
+        """Returns states ``[m, dims]`` in the frame, in units of the length scales."""
+        return (states if self.frame is None else self.frame.coordinates(states)) / self.hyperparameters.lengths
+
+    def window(self, conditions: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns between which knobs it predicts at conditions ``[m, conditions]``, ``[m, knobs]`` each."""
+        if self.frame is not None:
+            return self.frame.window(conditions)
+        return np.full((len(conditions), knobs), -1.0), np.ones((len(conditions), knobs))
+
     def warped(self, values: np.ndarray) -> np.ndarray:
         """Returns the warp of values of f; it goes on linearly beyond those that were evaluated."""
         place = (values - self.low) / self.range
@@ -88,14 +102,27 @@ class GaussianProcess:
             return stretched(place, warp)
         return -stretched(1 - place, warp)
 
+    def unwarped(self, warped: np.ndarray) -> np.ndarray:
+        """Returns f for its warped values."""
+        warp = self.hyperparameters.warp
+        if self.hyperparameters.side == "low":
+            return self.low + self.range * shrunk(warped, warp)
+        return self.low + self.range * (1 - shrunk(-warped, warp))
+
+    def noise_of(self, value: float) -> float:
+        """Returns the standard deviation of the noise about a value of f, in the unit of f."""
+        warped = self.warped(np.array([value]))
+        step = (self.hyperparameters.noise * self.variance) ** 0.5
+        return float((self.unwarped(warped + step) - self.unwarped(warped))[0])
+
     def mean(self, states: np.ndarray) -> np.ndarray:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``."""
-        return self.level + matern(states / self.hyperparameters.lengths, self.scaled) @ self.weights
+        return self.level + matern(self.scale(states), self.scaled) @ self.weights
 
     def mean_and_slope(self, states: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its slope by the knobs."""
-        lengths = self.hyperparameters.lengths
-        scaled = states / lengths
+        lengths = self.hyperparameters.lengths * (1.0 if self.frame is None else self.frame.radius)
+        scaled = self.scale(states)
         radius = ROOT5 * cdist(scaled, self.scaled)
         decay = np.exp(-radius)
         pull = (5 / 3) * (1 + radius) * decay * self.weights  # slope by the scaled offset, over the offset, negated
@@ -104,13 +131,26 @@ class GaussianProcess:
 
     def mean_and_std(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its std without noise, ``[m]``."""
-        covariance = matern(states / self.hyperparameters.lengths, self.scaled)
+        covariance = matern(self.scale(states), self.scaled)
         solved = solve_triangular(self.factor, covariance.T, lower=True, check_finite=False)
         share = np.maximum(1 - (solved * solved).sum(axis=0), 1e-12)
         return self.level + covariance @ self.weights, np.sqrt(self.variance * share)
 
+    def left_out_density(self) -> np.ndarray:
+        """Returns the logarithm of the density of each value of f as the others predict it, ``[n]``.
+
+        Source: Rasmussen & Williams 2006, eq. 5.10 to 5.12. A constant is left out that is the same for all processes
+        of f.
+        """
+        halves = solve_triangular(self.factor, np.eye(len(self.targets)), lower=True, check_finite=False)
+        precision = (halves * halves).sum(axis=0)
+        misses, variance = self.weights / precision, self.variance / precision
+        slope = 1 / ((self.hyperparameters.warp + self._place) * self.range)
+        return np.log(slope) - 0.5 * np.log(variance) - 0.5 * misses * misses / variance
+
     def critic(self) -> Critic:
-        """Returns what predicts the same in NumPy alone."""
+        """Returns what predicts the same in NumPy alone; it has no frame."""
+        assert self.frame is None, "a law of one component needs no critic"
         hyper = self.hyperparameters
         side = 1.0 if hyper.side == "low" else -1.0
         scalars = [self.level, self.variance, hyper.noise, hyper.warp, side, self.low, self.range]

@@ -24,7 +24,8 @@ from actors.trajectory import Trajectory
 from ppo.algorithm.learner import Learner, collected
 from ppo.algorithm.model.amortise import Amortisation, assigned, polished
 from ppo.algorithm.model.evidence import evaluated
-from ppo.algorithm.model.planning import Prospect, design, expected_at, plan_round, prospect
+from ppo.algorithm.model.gaussian_process import GaussianProcess
+from ppo.algorithm.model.planning import Prospect, best_constant, design, expected_at, plan_round, prospect
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
@@ -32,9 +33,14 @@ from ppo.config import ResolvedConfig
 
 IMAGINED_SLOTS = 24
 STEPS_A_ROUND, LAST_STEPS = 4, 30  # imagined steps
-CONDITIONS = 256  # at which the policy learns the model's best knobs
+FRESH_CONDITIONS = 512  # at which laws are compared
+CONDITIONS, FEW_CONDITIONS = 256, 64  # at which the policy learns the model's best knobs: in the end, and before
 ASSIGNMENTS = 3
-REGRESSION_STEPS, OBJECTIVE_STEPS = 150, 600
+REGRESSION_STEPS, OBJECTIVE_STEPS, QUICK_STEPS = 150, 600, 150
+SETTLED_POINTS, SETTLED_SHARE = 250, 0.8  # from so many evaluations on the number of components is settled, and
+# until so much of the budget is spent, before the last round
+ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
+LAST_FITS = 3  # of the model about the law, and of the law to it, after the last round
 PROSPECTS = 64  # conditions at which it is looked for valleys that no component follows
 WORTH_REVIVING = 1e-3  # of the warped f
 GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
@@ -57,7 +63,7 @@ class ModelLearner(Learner):
         super().__init__(config, spec)
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
         assert config.evaluations is not None, "a model needs a budget"
-        self.surrogate = Surrogate(self.knobs, self.conditions, reused + config.evaluations)
+        self.surrogate = Surrogate(spec, reused + config.evaluations)
         self._job, self._imagined = job, 0
         self._without_critic = False
         self._plan: Plan | None = None
@@ -110,9 +116,9 @@ class ModelLearner(Learner):
     def snapshot(self) -> Snapshot:
         """Returns the law, with a critic where it has one."""
         snapshot = self._policy_snapshot()
-        if not self.surrogate.fitted or self.agent.policy.components == 1 or self._without_critic:
+        if not self.surrogate.fitted or self.live.sum() == 1 or self._without_critic:
             return snapshot
-        return dataclasses.replace(snapshot, critic=self.surrogate.process.critic())
+        return dataclasses.replace(snapshot, critic=self.surrogate.whole.critic())
 
     def _planned(self, policy: Policy) -> Plan:
         slots, rng = self._job.slots(self.kind), self._rng(0)
@@ -143,20 +149,29 @@ class ModelLearner(Learner):
 
     def _learn_from_model(self, last: bool) -> dict[str, float]:
         """Takes the imagined steps of a round, and after the last one makes the law."""
-        self._revive()
         assert self.config.evaluations is not None
+        self._revive()
         scalars: dict[str, float] = {}
         share = self.evaluations / self.config.evaluations
         for _ in range(STEPS_A_ROUND):
             scalars = self._imagine(imagined_schedule(self.config, share, 0.0))
         for number in range(LAST_STEPS if last else 0):
             scalars = self._imagine(imagined_schedule(self.config, 1.0, (number + 1) / LAST_STEPS))
-        if last:
-            self._amortise()
+        if self.surrogate.process.frame is not None:
+            self._follow(CONDITIONS if last else FEW_CONDITIONS)
+        worth_it = len(self.surrogate.evidence) >= SETTLED_POINTS and share < SETTLED_SHARE
+        if last or (self.surrogate.refitted and worth_it):
+            self._settle(last)
+        for _ in range(LAST_FITS if last and self.live.sum() == 1 else 0):
+            self.surrogate.fit(self.policy)
+            self._follow(CONDITIONS)
         return scalars
 
     def _imagine(self, now: Schedule) -> dict[str, float]:
         """Takes one step of PPO on slots that are rolled out over the model."""
+        frame = self.surrogate.process.frame
+        if frame is not None:  # the model knows nothing of what lies outside its window
+            now = dataclasses.replace(now, std_floor=min(now.std_floor, frame.radius / 3))
         self._collector.update(dataclasses.replace(self._policy_snapshot(), std_floor=now.std_floor))
         trajectory = self._collector.run(Task(Kind.IMAGINE, self._imagined, 0, IMAGINED_SLOTS))
         scalars = self.improve(trajectory, now, self._imagined)
@@ -165,10 +180,10 @@ class ModelLearner(Learner):
 
     def _revive(self) -> None:
         """Sets the component that is of least use to where the model expects most beside all of them."""
-        if self.agent.policy.components == 1:
+        if self.live.sum() == 1:
             return
         rng = self._rng(1)
-        found = prospect(self.surrogate.process, self.policy, 2 * rng.random((PROSPECTS, self.conditions)) - 1, rng)
+        found = prospect(self.surrogate.whole, self.policy, 2 * rng.random((PROSPECTS, self.conditions)) - 1, rng)
         used = np.bincount(found.chosen, minlength=len(self.live))
         least, index = int(np.argmin(used)), int(np.argmax(found.proposed - found.expected))
         if used[least] == 0 and found.proposed[index] - found.expected[index] > WORTH_REVIVING:
@@ -180,32 +195,69 @@ class ModelLearner(Learner):
         self.live = self.live.copy()
         self.live[component] = True
 
-    def _amortise(self) -> None:
-        """Makes the policy give the model's best knobs, and decides whether it needs a critic."""
-        spec, rng, process = self.agent.policy, self._rng(2), self.surrogate.process
-        conditions = 2 * qmc.Sobol(self.conditions, rng=rng).random(CONDITIONS) - 1
-        targets = polished(process, prospect(process, self.policy, conditions, rng).knobs, conditions)
+    def _settle(self, last: bool) -> None:
+        """Makes the policy give the model's best knobs, with as many components as that takes."""
+        process, theta = self.surrogate.whole, self.agent.theta
+        conditions, targets = self._targets(process, CONDITIONS if last else FEW_CONDITIONS)
+        self.agent.policy.views(theta)[0][0][: self.knobs] = 0.0  # where the knobs stand says nothing about the best
+        steps = OBJECTIVE_STEPS if last else QUICK_STEPS
+        before, alone = theta.copy(), self.live.sum() == 1 and self.surrogate.process.frame is not None
+        components = self._assign(process, conditions, targets, steps)
+        several, used = theta.copy(), np.bincount(components, minlength=len(self.live))
+        fresh = 2 * self._rng(3).random((FRESH_CONDITIONS, self.conditions)) - 1  # a law may be bad between the others
+        expected = self._expected(process, fresh, used > 0)
+        theta[:] = before
+        single = self.live if alone else np.arange(len(used)) == used.argmax()
+        if not alone:
+            task = Amortisation(self.agent.policy, conditions, np.full(len(targets), used.argmax()))
+            theta[:] = task.to_model(task.to_targets(theta, targets, steps), process, steps)
+        loss = self._expected(process, fresh, single) - expected
+        most = ONE_SUFFICES * (best_constant(process, targets, fresh) - expected)
+        if loss <= min(most, process.noise_of(expected)):  # what the model takes for noise may be what one would gain
+            self.live = single
+        else:
+            theta[:], self.live = several, used > 0
+            self.surrogate.leave_law()
+        if last and self.live.sum() > 1:
+            self._without_critic = self._gate_suffices(prospect(process, self.policy, fresh, self._rng(4)))
+
+    def _targets(self, process: GaussianProcess, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns so many conditions that fill their range, and the model's best knobs there."""
+        rng = self._rng(2)
+        conditions = 2 * qmc.Sobol(self.conditions, rng=rng).random(count) - 1
+        return conditions, polished(process, prospect(process, self.policy, conditions, rng).knobs, conditions)
+
+    def _assign(self, process: GaussianProcess, conditions: np.ndarray, targets: np.ndarray, steps: int) -> np.ndarray:
+        """Fits several components to the targets, and returns which of them each target belongs to, ``[m]``."""
         theta = self.agent.theta
-        spec.views(theta)[0][0][: self.knobs] = 0.0  # where the knobs stand says nothing about the best ones
         for _ in range(ASSIGNMENTS):
             means = self.policy.proposals(centre_states(conditions, self.knobs))
             components, anew = assigned(targets, means, self.live)
             for component, knobs in anew.items():
                 self._place(component, knobs)
-            task = Amortisation(spec, conditions, components)
+            task = Amortisation(self.agent.policy, conditions, components)
             theta[:] = task.to_targets(theta, targets, REGRESSION_STEPS)
-        theta[:] = task.to_model(theta, process, OBJECTIVE_STEPS)
-        self.live = np.isin(np.arange(spec.components), components)
-        self._without_critic = self._gate_suffices(prospect(process, self.policy, conditions, rng))
+        theta[:] = task.to_model(theta, process, steps)
+        return components
+
+    def _follow(self, count: int) -> None:
+        """Makes the only component give the model's best knobs, at so many conditions."""
+        process, theta = self.surrogate.process, self.agent.theta
+        conditions, targets = self._targets(process, count)
+        task = Amortisation(self.agent.policy, conditions, np.full(count, self.policy.live[0]))
+        theta[:] = task.to_model(task.to_targets(theta, targets, QUICK_STEPS), process, QUICK_STEPS)
+
+    def _expected(self, process: GaussianProcess, conditions: np.ndarray, live: np.ndarray) -> float:
+        """Returns the mean f that a model expects of the best of components ``[K]`` at ``[m, conditions]``."""
+        means = self.policy.proposals(centre_states(conditions, self.knobs))[:, live]
+        return float(process.unwarped(expected_at(process, np.clip(means, -1, 1), conditions).min(axis=1)).mean())
 
     def _gate_suffices(self, found: Prospect) -> bool:
         """Returns whether the gate's choices are nearly as good as the critic's, by the model."""
-        if self.live.sum() == 1:
-            return True
-        critic = self.surrogate.process.critic()
+        process = self.surrogate.whole
         chosen = Law(self._policy_snapshot())(found.conditions)
-        by_gate = critic.unwarped(expected_at(critic, chosen[:, None], found.conditions)[:, 0])
-        by_critic, least = critic.unwarped(found.proposed), critic.unwarped(found.expected)
+        by_gate = process.unwarped(expected_at(process, chosen[:, None], found.conditions)[:, 0])
+        by_critic, least = process.unwarped(found.proposed), process.unwarped(found.expected)
         return float((by_gate - by_critic).mean()) < GATE_LOSS * float((by_critic - least).mean())
 
     def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:

@@ -63,14 +63,15 @@ def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng
     m, knobs = len(conditions), policy.spec.action_dim
     centred = np.concatenate([np.zeros((m, knobs)), conditions], axis=1)
     means = np.clip(policy.proposals(centred)[:, policy.live], -1, 1)
-    spread = 2 * qmc.Sobol(knobs, rng=rng).random(SPREAD) - 1
-    candidates = np.concatenate([means, np.broadcast_to(spread, (m, *spread.shape))], axis=1)
+    low, high = (bound[:, None] for bound in model.window(conditions, knobs))
+    spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
+    candidates = np.concatenate([means, spread], axis=1)
     expected = expected_at(model, candidates, conditions)
     own = expected[:, : means.shape[1]]
     best, least = _pick(candidates, expected)
-    scale = SPREAD ** (-1 / knobs)
+    scale = SPREAD ** (-1 / knobs) * float((high - low).mean()) / 2
     for _ in range(5):
-        nearby = np.clip(best[:, None] + scale * rng.standard_normal((m, 16, knobs)), -1, 1)
+        nearby = np.clip(best[:, None] + scale * rng.standard_normal((m, 16, knobs)), low, high)
         around = np.concatenate([best[:, None], nearby], axis=1)
         best, least = _pick(around, expected_at(model, around, conditions))
         scale /= 2
@@ -82,6 +83,13 @@ def expected_at(model: GaussianProcess | Critic, knobs: np.ndarray, conditions: 
     m, p, _ = knobs.shape
     repeated = np.broadcast_to(conditions[:, None], (m, p, conditions.shape[1]))
     return model.mean(np.concatenate([knobs, repeated], axis=2).reshape(m * p, -1)).reshape(m, p)
+
+
+def best_constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> float:
+    """Returns the least mean f that the model expects of one of knobs ``[m, knobs]`` at all conditions."""
+    some = knobs[:: max(1, len(knobs) // 64)]
+    repeated = np.broadcast_to(some, (len(conditions), *some.shape))
+    return float(model.unwarped(expected_at(model, repeated, conditions)).mean(axis=0).min())
 
 
 def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.random.Generator) -> Plan:
@@ -99,14 +107,15 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
     bests = np.concatenate([found.knobs, found.conditions], axis=1)
     posterior = Posterior(model, slots)
     uncertain = posterior.watch(bests)
-    spread = 2 * qmc.Sobol(knobs, rng=rng).random(SPREAD) - 1
-    near = NEAR * np.minimum(1.0, model.hyperparameters.lengths[:knobs])
+    unit = qmc.Sobol(knobs, rng=rng).random(SPREAD)
+    low, high = model.window(found.conditions, knobs)
+    near = NEAR * np.minimum(1.0, model.hyperparameters.lengths[:knobs]) * float((high - low).mean()) / 2
     states = []
     for over_range in rng.random(slots) < WHOLE_RANGE:
         index = int(np.argmax(uncertain.std * rng.random(CONDITIONS) ** 0.25))
-        tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), -1, 1)
+        tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), low[index], high[index])
         if over_range:
-            tried = np.concatenate([tried, spread])
+            tried = np.concatenate([tried, low[index] + (high[index] - low[index]) * unit])
         candidates = np.concatenate([tried, np.broadcast_to(found.conditions[index], (len(tried), dims))], axis=1)
         mean, std = posterior.mean_and_std(candidates)
         states.append(candidates[np.argmin(mean - BOUND * std)])

@@ -48,14 +48,14 @@ class Posterior:
 
     def watch(self, states: np.ndarray) -> Watched:
         """Returns the stds at states ``[m, dims]``, which are kept up to date."""
-        scaled = states / self._model.hyperparameters.lengths
+        scaled = self._model.scale(states)
         solved = self._solved(matern(scaled, self._scaled[: self._count]))
         self._watched.append(Watched(scaled, solved, 1 - (solved * solved).sum(axis=0), self._model.variance))
         return self._watched[-1]
 
     def mean_and_std(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns means and stds of the warped f at ``[m, dims]``, ``[m]`` each."""
-        covariance = matern(states / self._model.hyperparameters.lengths, self._scaled[: self._count])
+        covariance = matern(self._model.scale(states), self._scaled[: self._count])
         solved = self._solved(covariance)
         share = np.maximum(1 - (solved * solved).sum(axis=0), 1e-12)
         mean = self._model.level + covariance[:, : len(self._model.states)] @ self._model.weights
@@ -63,7 +63,7 @@ class Posterior:
 
     def believe(self, state: np.ndarray) -> None:
         """Takes the evaluation at a state ``[dims]`` for made, with the value that the model expects."""
-        n, scaled = self._count, (state / self._model.hyperparameters.lengths)[None]
+        n, scaled = self._count, self._model.scale(state[None])
         column = self._solved(matern(scaled, self._scaled[:n]))[:, 0]
         pivot = max(1 + self._model.hyperparameters.noise - float(column @ column), 1e-12) ** 0.5
         self._factor[n, :n], self._factor[n, n], self._scaled[n] = column, pivot, scaled[0]

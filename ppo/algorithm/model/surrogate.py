@@ -1,44 +1,72 @@
 """The model as an objective, what it is fitted to, and how far it is believed."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from actors.policy import Policy
+from actors.snapshot import NetworkSpec, Snapshot
 from env.objectives import Objective
 from ppo.algorithm.model.evidence import Evidence
+from ppo.algorithm.model.frame import Frame, nearest
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, first_guess, fit
 from ppo.algorithm.state import State, part_of, prefixed
 
 MOST_POINTS = 1000  # evaluations that the process takes
 FITTED_POINTS = 500  # of them, so many choose the hyperparameters before the last round
-NEAREST = 0.8  # share of the taken ones that lie nearest to the policy, where there are more
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
-STEPS, LAST_STEPS = 40, 15  # iterations of a fit, and of the last one, to all points
-GAIN_LIMIT = 5.0
-GAIN_DECAY = 0.5
+STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
+LOCAL_POINTS, A_COORDINATE = 200, 50  # evaluations of a local process: so many at least, and for each coordinate
+GAIN_LIMIT, GAIN_DECAY = 5.0, 0.5
+LEAST_GAIN = 0.5  # nats by which a local process must predict a value better to be preferred
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a process is made of.
+
+    Attributes:
+        taken: evaluations that it takes, by number, in ascending order.
+        hyperparameters: its hyperparameters.
+        frame: its coordinates; None for the states themselves.
+    """
+
+    taken: np.ndarray
+    hyperparameters: Hyperparameters
+    frame: Frame | None = None
+
+    def process(self, evidence: Evidence) -> GaussianProcess:
+        """Returns the process."""
+        return GaussianProcess(
+            evidence.states[self.taken], evidence.values[self.taken], self.hyperparameters, self.frame
+        )
 
 
 class Surrogate(Objective):
     """The model of f, fitted to evidence. Imagined slots evaluate it as real ones evaluate f.
 
+    It is a Gaussian process of the whole range and, where that predicts better, one of the neighbourhood of the law.
+
     Args:
-        knobs, conditions: their numbers.
+        spec: the policy's network.
         capacity: evaluations that there will be at the most.
 
     Attributes:
         evidence: all evaluations so far.
         gain: running mean of how much better the model predicted a round, before it learned from it, than the mean and
             the variance of all f did, in nats; 0 before the first round.
+        refitted: whether the last fit chose the hyperparameters of the whole range anew.
     """
 
-    def __init__(self, knobs: int, conditions: int, capacity: int):
-        self.knobs, self.conditions = knobs, conditions
-        self.evidence = Evidence(knobs + conditions, capacity)
-        self.gain = 0.0
-        self._taken = np.empty(0, np.int64)
-        self._fitted_at = 0
-        self._hyperparameters: Hyperparameters | None = None
-        self._process: GaussianProcess | None = None
+    def __init__(self, spec: NetworkSpec, capacity: int):
+        self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
+        self.evidence = Evidence(self.dims, capacity)
+        self.gain, self.refitted = 0.0, False
+        self._spec, self._fitted_at = spec, 0
+        self._whole: Fit | None = None
+        self._local: Fit | None = None
+        self._processes: dict[bool, GaussianProcess] = {}
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Predicts the warped f, whose best knobs are those of f."""
@@ -47,7 +75,7 @@ class Surrogate(Objective):
     @property
     def fitted(self) -> bool:
         """Whether there is a model."""
-        return self._hyperparameters is not None
+        return self._whole is not None
 
     @property
     def doubted(self) -> bool:
@@ -56,13 +84,20 @@ class Surrogate(Objective):
 
     @property
     def process(self) -> GaussianProcess:
-        """The process, fitted to what was taken of the evidence."""
-        assert self._hyperparameters is not None, "it is fitted before it is asked"
-        if self._process is None:
-            taken = self._taken
-            states, values = self.evidence.states[taken], self.evidence.values[taken]
-            self._process = GaussianProcess(states, values, self._hyperparameters)
-        return self._process
+        """The process that predicts best about the law."""
+        return self.whole if self._local is None else self._process(self._local)
+
+    @property
+    def whole(self) -> GaussianProcess:
+        """The process of the whole range."""
+        assert self._whole is not None, "it is fitted before it is asked"
+        return self._process(self._whole)
+
+    def _process(self, made_of: Fit) -> GaussianProcess:
+        local = made_of.frame is not None
+        if local not in self._processes:
+            self._processes[local] = made_of.process(self.evidence)
+        return self._processes[local]
 
     def score(self, states: np.ndarray, values: np.ndarray) -> dict[str, float]:
         """Scores the model on a round ``[m, dims]``, ``[m]`` before it learns from it; returns scalars to log."""
@@ -77,55 +112,87 @@ class Surrogate(Objective):
         self.gain = GAIN_DECAY * self.gain + (1 - GAIN_DECAY) * gain
         return {"charts/model_gain": gain}
 
-    def fit(self, policy: Policy, last: bool) -> None:
-        """Fits the model to the evidence, of which it takes the part that is nearest to what the policy does.
+    def fit(self, policy: Policy, last: bool = False) -> None:
+        """Fits the model to the evidence.
 
         Args:
-            policy: the current policy.
+            policy: the current policy. Where one component is in use, its neighbourhood may get a process of its own.
             last: whether this is the last fit, which spares no effort.
         """
         n = len(self.evidence)
-        self._taken, self._process = self._chosen(policy), None
-        states, values = self.evidence.states[self._taken], self.evidence.values[self._taken]
-        if self._hyperparameters is None or n >= REFIT * self._fitted_at:
-            spread = np.unique(np.linspace(0, len(values) - 1, FITTED_POINTS).astype(int))
-            self._hyperparameters = fit(states[spread], values[spread], self._guesses(n), STEPS)
+        taken = self._spread(policy)
+        hyperparameters = self._whole.hyperparameters if self._whole else None
+        self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
+        if self.refitted:
+            some = taken[np.unique(np.linspace(0, len(taken) - 1, FITTED_POINTS).astype(int))]
+            hyperparameters = self._fit(some, self._guesses(n), STEPS)
             self._fitted_at = n
+        assert hyperparameters is not None, "fitted now or before"
         if last:
-            self._hyperparameters = fit(states, values, [self._hyperparameters], LAST_STEPS)
+            hyperparameters = self._fit(taken, [hyperparameters], LAST_STEPS)
+        self._whole, before, self._local, self._processes = Fit(taken, hyperparameters), self._local, None, {}
+        if len(policy.live) == 1:
+            local = self._fit_local(policy, before)
+            if local is not None and self._predicts_better(local):
+                self._local = local
+
+    def leave_law(self) -> None:
+        """Forgets the process about the law, which has several components now."""
+        self._local = None
+
+    def _fit(
+        self, taken: np.ndarray, guesses: list[Hyperparameters], steps: int, frame: Frame | None = None
+    ) -> Hyperparameters:
+        states = self.evidence.states[taken]
+        coordinates = states if frame is None else frame.coordinates(states)
+        return fit(coordinates, self.evidence.values[taken], guesses, steps)
 
     def _guesses(self, n: int) -> list[Hyperparameters]:
         """Returns where a fit starts: from the last hyperparameters, and while it is quick from scratch."""
-        dims = self.knobs + self.conditions
-        guesses = [self._hyperparameters] if self._hyperparameters else []
+        guesses = [self._whole.hyperparameters] if self._whole else []
         if n <= BOTH_SIDES or not guesses:
-            guesses += [first_guess(dims, "low"), first_guess(dims, "high")]
+            guesses += [first_guess(self.dims, "low"), first_guess(self.dims, "high")]
         return guesses
 
-    def _chosen(self, policy: Policy) -> np.ndarray:
-        """Returns which evaluations are taken, in ascending order."""
+    def _fit_local(self, policy: Policy, before: Fit | None) -> Fit | None:
+        """Returns a process of the evaluations that are nearest to the law; None where there are too few."""
+        count = max(LOCAL_POINTS, A_COORDINATE * self.dims)
+        if len(self.evidence) < count:
+            return None
+        taken, radius = nearest(policy, self.evidence.states, count, 2 * count)
+        frame = Frame(policy, radius)
+        guesses = [first_guess(self.dims, "low"), first_guess(self.dims, "high")]
+        if before is not None:
+            guesses = [before.hyperparameters]
+        return Fit(taken, self._fit(taken, guesses, LOCAL_STEPS if before else STEPS, frame), frame)
+
+    def _predicts_better(self, local: Fit) -> bool:
+        """Returns whether a local process predicts what both take better than that of the whole range."""
+        assert self._whole is not None
+        _, ours, theirs = np.intersect1d(local.taken, self._whole.taken, return_indices=True)
+        gain = self._process(local).left_out_density()[ours] - self.whole.left_out_density()[theirs]
+        return float(gain.mean()) > LEAST_GAIN
+
+    def _spread(self, policy: Policy) -> np.ndarray:
+        """Returns which evaluations the process of the whole range takes: half of them those nearest to the policy."""
         n = len(self.evidence)
         if n <= MOST_POINTS:
             return np.arange(n)
         states = self.evidence.states
-        knobs, centred = states[:, : self.knobs], states.copy()
+        centred = states.copy()
         centred[:, : self.knobs] = 0.0
-        offsets = policy.proposals(centred)[:, policy.live] - knobs[:, None]
+        offsets = policy.proposals(centred)[:, policy.live] - states[:, None, : self.knobs]
         order = np.argsort((offsets**2).sum(axis=2).min(axis=1), kind="stable")
-        near, others = np.split(order, [int(NEAREST * MOST_POINTS)])
+        near, others = np.split(order, [MOST_POINTS // 2])
         others = np.sort(others)[np.linspace(0, len(others) - 1, MOST_POINTS - len(near)).astype(int)]
         return np.sort(np.concatenate([near, others]))
 
     def state(self) -> State:
         """Returns the evidence, and what is not a function of it alone."""
-        hyper = self._hyperparameters
-        taken = np.full(MOST_POINTS, -1)
-        taken[: len(self._taken)] = self._taken
         return {
             **prefixed("evidence", self.evidence.state()),
-            "taken": taken,
-            "numbers": np.array([*hyper.lengths, hyper.noise, hyper.warp] if hyper else np.zeros(self.dims + 2)),
-            "side": np.array(0 if hyper is None else 1 if hyper.side == "low" else -1),
+            **prefixed("whole", _fit_state(self._whole, self._spec)),
+            **prefixed("local", _fit_state(self._local, self._spec)),
             "fitted_at": np.array(self._fitted_at),
             "gain": np.array(self.gain),
         }
@@ -133,9 +200,29 @@ class Surrogate(Objective):
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
         self.evidence.restore(part_of("evidence", state))
-        self._taken, self._process = state["taken"][state["taken"] >= 0], None
-        *lengths, noise, warp = state["numbers"].tolist()
-        side = int(state["side"])
-        found = Hyperparameters(np.array(lengths), noise, warp, "low" if side > 0 else "high")
-        self._hyperparameters = found if side else None
-        self._fitted_at, self.gain = int(state["fitted_at"]), float(state["gain"])
+        self._whole = _fit_of(part_of("whole", state), self._spec)
+        self._local = _fit_of(part_of("local", state), self._spec)
+        self._fitted_at, self.gain, self._processes = int(state["fitted_at"]), float(state["gain"]), {}
+
+
+def _fit_state(made_of: Fit | None, spec: NetworkSpec) -> State:
+    """Returns a fit as arrays; all are empty for None."""
+    if made_of is None:
+        return dict.fromkeys(("taken", "numbers", "theta"), np.empty(0))
+    hyper, frame = made_of.hyperparameters, made_of.frame
+    numbers = [1.0 if hyper.side == "low" else -1.0, frame.radius if frame else 0.0, hyper.noise, hyper.warp]
+    theta = np.append(frame.policy.snapshot.theta, frame.policy.live[0]) if frame else np.empty(0)
+    return {"taken": made_of.taken, "numbers": np.array([*numbers, *hyper.lengths]), "theta": theta}
+
+
+def _fit_of(state: State, spec: NetworkSpec) -> Fit | None:
+    """Returns the fit that ``_fit_state`` described."""
+    if not len(state["taken"]):
+        return None
+    side, radius, noise, warp, *lengths = state["numbers"].tolist()
+    hyper = Hyperparameters(np.array(lengths), noise, warp, "low" if side > 0 else "high")
+    frame = None
+    if radius:
+        live = np.arange(spec.components) == int(state["theta"][-1])
+        frame = Frame(Policy(Snapshot(0, spec, state["theta"][:-1], live=live)), radius)
+    return Fit(state["taken"], hyper, frame)

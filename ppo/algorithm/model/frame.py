@@ -1,0 +1,63 @@
+"""Coordinates of the model about the law: knobs relative to what the law gives, conditions as they are.
+
+Where the best knobs move with the conditions, a valley that is narrow and oblique in knobs and conditions is straight
+in these coordinates: what the model learns at one condition holds at the others. They suit a law of one component.
+"""
+
+import numpy as np
+
+from actors.law import centre_states
+from actors.policy import Policy
+
+LEAST_RADIUS = 0.01
+
+
+class Frame:
+    """Maps states to coordinates in which the law's knobs are 0 and those at the rim of its window -1 or 1.
+
+    Args:
+        policy: a policy of which one component is in use.
+        radius: how far the window reaches from the law's knobs.
+    """
+
+    def __init__(self, policy: Policy, radius: float):
+        self.radius = radius
+        self.policy, self._knobs = policy, policy.spec.action_dim
+        self._last = b"", np.empty(0)
+
+    def centre(self, conditions: np.ndarray) -> np.ndarray:
+        """Returns the law's knobs at conditions ``[m, conditions]``, ``[m, knobs]``."""
+        key = conditions.tobytes()
+        if self._last[0] != key:  # an optimiser asks for the same conditions again and again
+            proposals = self.policy.proposals(centre_states(conditions, self._knobs))
+            self._last = key, np.clip(proposals[:, self.policy.live[0]], -1, 1)
+        return self._last[1]
+
+    def coordinates(self, states: np.ndarray) -> np.ndarray:
+        """Returns the coordinates of states ``[m, dims]``, ``[m, dims]``."""
+        found = states.copy()
+        found[:, : self._knobs] -= self.centre(states[:, self._knobs :])
+        found[:, : self._knobs] /= self.radius
+        return found
+
+    def window(self, conditions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the least and the largest knobs of the window, ``[m, knobs]`` each."""
+        centre = self.centre(conditions)
+        return np.maximum(centre - self.radius, -1), np.minimum(centre + self.radius, 1)
+
+
+def nearest(policy: Policy, states: np.ndarray, least: int, most: int) -> tuple[np.ndarray, float]:
+    """Returns states ``[n, dims]`` near a law of one component, by number in ascending order, and how far they reach.
+
+    Distances are the largest over the knobs.
+
+    Args:
+        policy: the law.
+        states: to choose from.
+        least, most: how many at the least, and at the most where many lie within ``LEAST_RADIUS``.
+    """
+    offsets = Frame(policy, 1.0).coordinates(states)[:, : policy.spec.action_dim]
+    distances = np.abs(offsets).max(axis=1)
+    radius = max(LEAST_RADIUS, float(np.sort(distances)[least - 1]))
+    inside = np.flatnonzero(distances <= radius)
+    return inside[np.unique(np.linspace(0, len(inside) - 1, most).astype(int))], radius
