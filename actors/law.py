@@ -47,6 +47,21 @@ class Law:
         knobs = np.clip(self._policy.mode(centre_states(rows, self.knobs)), -1, 1)
         return knobs[0] if c.ndim == 1 else knobs
 
+    def uncertainty(self, conditions: Any) -> np.ndarray:
+        """Returns how uncertain f is at the law's knobs: its standard deviation by the critic, ``[m]`` or one number.
+
+        Raises:
+            ValueError: the law has no critic, or the conditions have another shape.
+        """
+        critic = self._policy.snapshot.critic
+        if critic is None:
+            raise ValueError("the law has no critic: only one that was trained with a model and several components has")
+        rows = np.atleast_2d(np.asarray(conditions, np.float64))
+        states = np.concatenate([np.atleast_2d(self(rows)), rows], axis=1)
+        mean, std = critic.mean(states), critic.std(states)
+        found = critic.unwarped(mean + std) - critic.unwarped(mean)
+        return found[0] if np.ndim(conditions) == 1 else found
+
 
 def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
     """Returns the states ``[m, knobs + conditions]`` at which a law is evaluated, with the knobs at 0."""

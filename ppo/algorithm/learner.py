@@ -1,5 +1,7 @@
 """The learner: state_t+1 = learn(state_t, trajectories of step t). Rewards, values and advantages are made here."""
 
+from typing import Any
+
 import numpy as np
 
 from actors.job import Kind
@@ -97,6 +99,10 @@ class Learner:
     def round_snapshot(self) -> Snapshot:
         """Returns what the drivers need for the next round."""
         return self._policy_snapshot()
+
+    def judgement(self) -> Any:
+        """Returns what a model says of the law; None without one."""
+        return None
 
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
         """Updates the state from the merged trajectory of the current step, and returns scalars to log."""

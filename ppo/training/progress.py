@@ -102,6 +102,8 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
         )
     if "regret" in summary:
         lines.append(("result", regret_words(summary["regret"]["median"], summary["regret"]["constant_median"])))
+    if "model" in summary:
+        lines.append(("model", summary["model"]["words"]))
     if "check" in summary:
         lines.append(("check", summary["check"]["words"]))
     spent = f"{summary['env_steps']:,} env steps"

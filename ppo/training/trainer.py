@@ -268,6 +268,8 @@ class Trainer:
         }
         if check is not None:
             summary["check"] = check.as_json()
+        if (judgement := self.learner.judgement()) is not None:
+            summary["model"] = judgement.as_json()
         summary |= known_regret(self.config, snapshot)
         self.files.write_law(snapshot)
         self.files.write_json("timing.json", self.timing.summary())

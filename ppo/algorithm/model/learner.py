@@ -25,6 +25,7 @@ from ppo.algorithm.learner import Learner, collected
 from ppo.algorithm.model.amortise import Amortisation, assigned, polished
 from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.gaussian_process import GaussianProcess
+from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import Prospect, best_constant, design, expected_at, plan_round, prospect
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
@@ -259,6 +260,10 @@ class ModelLearner(Learner):
         by_gate = process.unwarped(expected_at(process, chosen[:, None], found.conditions)[:, 0])
         by_critic, least = process.unwarped(found.proposed), process.unwarped(found.expected)
         return float((by_gate - by_critic).mean()) < GATE_LOSS * float((by_critic - least).mean())
+
+    def judgement(self) -> Judgement | None:
+        """Returns what the model says of the law."""
+        return judge(self.surrogate, self.snapshot()) if self.surrogate.fitted else None
 
     def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
         """Takes evaluations made before the run into the evidence; see ``Learner.imitate``."""
