@@ -67,7 +67,7 @@ def _model_defaults(config: Config, problem: Problem, filled: dict[str, Any]) ->
     model = config.model
     if model is None:
         suits = problem.family == "tuning" and filled["advantages"] == "slot" and config.advantages != "gae"
-        suits &= config.time_steps is None and config.training_steps is None
+        suits &= config.time_steps is None and config.training_steps is None and config.noise != "independent"
         model = "gp" if suits and model_suits_budget(config.evaluations, problem.describe().obs_dim) else "none"
     return {"model": model, "components": config.components or (MODEL_COMPONENTS if model != "none" else 1)}
 
@@ -165,6 +165,11 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
 
 def _check_components(config: ResolvedConfig) -> None:
     """Checks what several components and a model need."""
+    if config.model != "none":  # before the components, which it may have set
+        if config.evaluations is None:
+            raise UsageError(f"--model {config.model}: needs a budget, --evaluations N")
+        if config.advantages != "slot" or config.noise != "mirrored":
+            raise UsageError(f"--model {config.model}: needs --advantages slot and --noise mirrored")
     if config.components > 1:
         if config.advantages != "slot" or config.noise != "mirrored":
             raise UsageError(f"--components {config.components}: needs --advantages slot and --noise mirrored")
@@ -173,11 +178,6 @@ def _check_components(config: ResolvedConfig) -> None:
                 f"--time-steps {config.time_steps}: with --components {config.components} a slot has "
                 f"{2 * config.components}, two for each"
             )
-    if config.model != "none":
-        if config.evaluations is None:
-            raise UsageError(f"--model {config.model}: needs a budget, --evaluations N")
-        if config.advantages != "slot" or config.noise != "mirrored":
-            raise UsageError(f"--model {config.model}: needs --advantages slot and --noise mirrored")
 
 
 def _check_combinations(config: ResolvedConfig) -> None:
