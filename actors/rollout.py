@@ -20,6 +20,8 @@ from actors.trajectory import Trajectory
 from env.errors import UsageError
 from env.objectives import Objective
 
+SEEDS = {Kind.COLLECT: Stream.ENV, Kind.IMAGINE: Stream.IMAGINED_ENV}
+
 
 class Collector:
     """Runs tasks: owns the environments, the sampler and the current policy. Each driver has one.
@@ -129,7 +131,7 @@ class Collector:
     def _seeds(self, task: Task, episode: np.ndarray) -> list[int]:
         """Returns the environment's seed for the given episode of each slot."""
         # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.
-        step, stream = (task.step, Stream.ENV) if task.kind in SAMPLED else (0, Stream.EVAL_ENV)
+        step, stream = (task.step, SEEDS[task.kind]) if task.kind in SAMPLED else (0, Stream.EVAL_ENV)
         slots = range(task.start, task.stop)
         return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
 

@@ -27,6 +27,7 @@ class Stream(IntEnum):
     IMAGINED_ACTIONS = 11
     DESIGN = 12
     PLAN = 13
+    IMAGINED_ENV = 14
 
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:
