@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from actors.job import Kind
+from actors.job import TRAINING, Kind
 from ppo.data.rows import accepted, differs_from_last, in_order, row_type
 from tests.ppo.data.archives import CONTROL_SNAPSHOT, EVAL_STARTS, collected, control_job, job, rows_from, same_rows
 from tests.problems import Quadratic
@@ -38,7 +38,7 @@ def test_a_collected_trajectory_has_a_row_for_each_evaluation(evaluate_starts):
     assert table["seconds"].tolist() == [[3 * row + t for t in times] for row in range(4)]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind != Kind.COLLECT])
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in TRAINING])
 def test_an_evaluation_has_one_row_for_each_slot(kind):
     starts = EVAL_STARTS if kind == Kind.EVALUATE else -EVAL_STARTS
     trajectory = collected(JOB, kind, step=4)
