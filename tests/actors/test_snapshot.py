@@ -1,11 +1,26 @@
 """A snapshot is bytes that come back as they were, tell every difference, and are refused when damaged."""
 
+import dataclasses
+import json
+import pathlib
+
 import numpy as np
 import pytest
 
 from actors import NetworkSpec, Snapshot
+from actors.snapshot import PREFIX
+from tests.actors.mixtures import mixture, random_critic, random_plan, spec_of
 
 SPEC = NetworkSpec(3, (5, 4), "tanh", "gaussian", 2)
+OLD = pathlib.Path(__file__).parents[1] / "version_0_1"
+PARTS = {
+    "live": np.array([True, False, True]),
+    "critic": random_critic()[0],
+    "plan": random_plan(7),
+    "obs_mean": np.array([0.1, 0.2, 0.3]),
+    "obs_var": np.array([1.0, 2.0, 3.0]),
+}
+CHOICES = {"nothing": [], "live": ["live"], "critic": ["critic"], "plan": ["plan"], "all": list(PARTS)}
 
 
 def snapshot(**changes):
@@ -58,3 +73,110 @@ def test_the_digest_depends_on_every_attribute():
 def test_damaged_bytes_are_refused(damage, message):
     with pytest.raises(ValueError, match=message):
         Snapshot.from_bytes(damage(snapshot().to_bytes()))
+
+
+def with_parts(names):
+    """Returns the snapshot of three components, with some of what else it can have."""
+    return mixture(3, **{name: PARTS[name] for name in names})
+
+
+def same(a, b):
+    """Returns whether two arrays or two parts of arrays are equal, or are both missing."""
+    if a is None or b is None:
+        return a is b
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return type(a) is type(b) and all(same(getattr(a, name), getattr(b, name)) for name in a.ARRAYS)
+
+
+@pytest.mark.parametrize("names", CHOICES.values(), ids=CHOICES)
+def test_components_and_what_they_have_beside_come_back(names):
+    original = with_parts(names)
+    copy = Snapshot.from_bytes(original.to_bytes())
+    assert copy.to_bytes() == original.to_bytes()
+    assert copy.spec == original.spec
+    assert copy.spec.components == 3
+    for field in dataclasses.fields(Snapshot)[2:]:
+        a, b = getattr(copy, field.name), getattr(original, field.name)
+        assert a == b if isinstance(b, NetworkSpec | float) else same(a, b), field.name
+
+
+def test_the_digest_tells_every_part():
+    assert len({with_parts(names).sha256 for names in CHOICES.values()}) == len(CHOICES)
+    other = dataclasses.replace(PARTS["critic"], weights=PARTS["critic"].weights + 1e-9)
+    assert mixture(3, critic=other).sha256 != with_parts(["critic"]).sha256
+    assert mixture(3, live=np.array([True, True, False])).sha256 != with_parts(["live"]).sha256
+
+
+def test_a_critic_that_was_asked_has_the_same_bytes():
+    critic = random_critic()[0]
+    before = mixture(3, critic=critic).to_bytes()
+    critic.std(np.zeros((2, 3)))  # which keeps what it has computed
+    assert mixture(3, critic=critic).to_bytes() == before
+
+
+def header_of(message):
+    """Returns the header of a snapshot's bytes as a dictionary."""
+    length = PREFIX.unpack_from(message)[1]
+    return json.loads(message[PREFIX.size : PREFIX.size + length])
+
+
+def test_one_gaussian_has_the_header_that_it_had_before_there_were_components():
+    assert set(header_of(snapshot().to_bytes())) == {"spec", "normalised"}
+    spec = header_of(snapshot().to_bytes())["spec"]
+    assert set(spec) == {"obs_dim", "hidden_sizes", "activation", "head", "action_dim", "choices"}
+    several = header_of(with_parts(["live", "plan"]).to_bytes())
+    assert several["spec"]["components"] == 3
+    assert several["arrays"] == {"live": [3], "plan.actions": [7, 2], "plan.starts": [7, 3]}
+
+
+def test_the_law_of_version_0_1_has_the_same_bytes_again():
+    with np.load(OLD / "law.npz") as arrays:
+        message = arrays["snapshot"].tobytes()
+    assert Snapshot.from_bytes(message).to_bytes() == message
+
+
+@pytest.mark.parametrize("names", CHOICES.values(), ids=CHOICES)
+@pytest.mark.parametrize("damage", [lambda b: b[:-8], lambda b: b[:-3], lambda b: b + bytes(8)])
+def test_too_few_and_too_many_values_are_refused(damage, names):
+    message = with_parts(names).to_bytes()
+    with pytest.raises(ValueError, match=r"values|buffer size"):
+        Snapshot.from_bytes(damage(message))
+
+
+@pytest.mark.parametrize("change", [(b'"live": [3]', b'"live": [2]'), (b"[7, 3]", b"[8, 3]"), (b": 3,", b": 4,")])
+def test_a_header_with_other_shapes_is_refused(change):
+    message = with_parts(PARTS).to_bytes()
+    assert message.count(change[0]) > 0
+    with pytest.raises(ValueError, match="values where its header says"):
+        Snapshot.from_bytes(message.replace(*change, 1))
+
+
+def test_layers_of_several_components():
+    """Three means and three raw log stds of two knobs, and three logits."""
+    assert spec_of(3).layers == [(3, 8), (8, 15)]
+    assert spec_of(1).layers == [(3, 8), (8, 4)]
+
+
+def test_outputs_of_a_component_by_hand():
+    own = spec_of(3).own_outputs(np.array([0, 2, 1, 2]))
+    assert own.tolist() == [[0, 1, 6, 7], [4, 5, 10, 11], [2, 3, 8, 9], [4, 5, 10, 11]]
+    assert spec_of(1).own_outputs(np.array([0])).tolist() == [[0, 1, 2, 3]]
+
+
+def test_a_component_is_placed_and_nothing_else_changes():
+    original = mixture(3)
+    flat = original.theta.copy()
+    weight, bias = original.spec.views(flat)[-1]
+    before, highest = bias.copy(), bias[12:].max()
+    original.spec.place(flat, 1, np.array([0.4, -0.6]), 0.02)
+    assert bias[[2, 3]].tolist() == [0.4, -0.6]
+    assert bias[[8, 9]] == pytest.approx(np.log([0.02, 0.02]))
+    assert bias[13] == highest
+    changed = [2, 3, 8, 9, 13]
+    assert (weight[:, changed] == 0).all()
+    others = [output for output in range(15) if output not in changed]
+    old_weight, _ = original.spec.views(original.theta)[-1]
+    assert np.array_equal(weight[:, others], old_weight[:, others])
+    assert np.array_equal(bias[others], before[others])
+    assert np.array_equal(flat[:32], original.theta[:32])  # the hidden layer

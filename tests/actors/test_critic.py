@@ -1,0 +1,77 @@
+"""A critic predicts what a Gaussian process solved densely does, and undoes the warp of f."""
+
+import numpy as np
+import pytest
+
+from actors.critic import Critic, matern, stretched
+from tests.actors.mixtures import correlation, random_critic
+
+
+def test_the_correlation_is_that_of_one_pair_at_a_time():
+    rng = np.random.default_rng(1)
+    a, b, lengths = rng.normal(size=(4, 3)), rng.normal(size=(6, 3)), np.array([0.3, 1.0, 4.0])
+    assert matern(a / lengths, b / lengths) == pytest.approx(correlation(a, b, lengths), rel=1e-12)
+    assert matern(a, a).diagonal().tolist() == [1] * 4
+
+
+def test_mean_and_std_are_those_of_a_dense_solution():
+    critic, values = random_critic()
+    level, variance, noise = critic.scalars[:3]
+    states = np.random.default_rng(2).uniform(-1.5, 1.5, (20, 3))
+    covariance = variance * (correlation(critic.states, critic.states, critic.lengths) + noise * np.eye(9))
+    cross = variance * correlation(states, critic.states, critic.lengths)
+    mean = level + cross @ np.linalg.inv(covariance) @ (values - level)
+    var = variance - np.einsum("ij,ji->i", cross, np.linalg.solve(covariance, cross.T))
+    assert critic.mean(states) == pytest.approx(mean, rel=1e-9)
+    assert critic.std(states) == pytest.approx(np.sqrt(var), rel=1e-7)
+
+
+def test_without_noise_it_gives_what_was_evaluated_and_is_sure_of_it():
+    critic, values = random_critic(noise=0.0)
+    assert critic.mean(critic.states) == pytest.approx(values, abs=1e-9)
+    assert critic.std(critic.states) == pytest.approx(np.zeros(9), abs=1e-6)
+
+
+def test_far_from_all_evaluations_it_knows_level_and_variance_alone():
+    critic, _ = random_critic()
+    far = np.full((2, 3), 1e3)
+    assert critic.mean(far) == pytest.approx([0.3, 0.3])
+    assert critic.std(far) == pytest.approx(np.sqrt([2.5, 2.5]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 37, 300])
+@pytest.mark.parametrize("dims", [2, 3, 8])
+def test_a_rows_bits_do_not_depend_on_the_other_rows(n, dims):
+    rng = np.random.default_rng(3)
+    critic = Critic(rng.uniform(-1, 1, (n, dims)), rng.normal(size=n), 0.5 + rng.random(dims), np.zeros(7))
+    states = rng.uniform(-1, 1, (53, dims))
+    whole = critic.mean(states)
+    for size in (1, 2, 3, 5, 16, 17, 52):
+        for start in range(0, 53, size):
+            assert critic.mean(states[start : start + size]).tobytes() == whole[start : start + size].tobytes()
+
+
+def warped(f, warp, side, low, spread):
+    """Returns the warp of one value, as it is described: a logarithm, and a line beyond the evaluated values."""
+    place = (f - low) / spread
+    from_end = place if side > 0 else 1 - place
+    value = np.log(1 + from_end / warp) if from_end > 0 else from_end / warp
+    return side * value
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0], ids=["low", "high"])
+@pytest.mark.parametrize("warp", [1e-3, 0.2, 50.0])
+def test_unwarped_undoes_the_warp_within_the_evaluated_values_and_beyond(warp, side):
+    low, spread = -3.0, 8.0
+    critic = Critic(np.zeros((1, 1)), np.zeros(1), np.ones(1), np.array([0.0, 1.0, 0.0, warp, side, low, spread]))
+    f = np.linspace(low - spread, low + 2 * spread, 61)
+    values = np.array([warped(one, warp, side, low, spread) for one in f])
+    assert (np.diff(values) > 0).all()  # so that the least f has the least warped f
+    assert critic.unwarped(values) == pytest.approx(f, rel=1e-9, abs=1e-9)
+
+
+def test_the_warp_has_no_kink_where_it_goes_on_as_a_line():
+    step = 1e-6
+    left, middle, right = stretched(np.array([-step, 0.0, step]), 0.1)
+    assert middle == 0
+    assert (right - middle) / step == pytest.approx((middle - left) / step, rel=1e-4)
