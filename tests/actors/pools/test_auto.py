@@ -1,11 +1,16 @@
 """The number of drivers follows from measured costs, and changes no result."""
 
+import re
+
+import numpy as np
 import pytest
 
 from actors.job import Job, Kind
 from actors.pools.auto import AutoPool, Costs
 from env import Problem
+from tests.actors.mixtures import mixture, random_plan
 from tests.actors.pools.rounds import EVAL_STARTS, same, snapshot
+from tests.problems import Quadratic
 
 
 @pytest.mark.parametrize(
@@ -44,3 +49,19 @@ def test_the_measured_choice_is_named_and_changes_nothing(cost_ms, many):
             assert same(*trajectories)
         assert (pool.drivers > 1) == many
         assert ("no drivers" in pool.choice) == (not many)
+
+
+def test_planned_rounds_are_measured_by_the_slot():
+    """Twelve slots of 10 ms tell enough at once; the rounds to come have three of them, and as many drivers."""
+    problem = Problem("tests.problems:Quadratic", time_steps=6, evaluation_cost_ms=10.0)
+    job = Job(problem, "random", 8, 0, 50, 6, EVAL_STARTS, components=3, planned=(12, 3))
+    with AutoPool(job, 30) as pool:
+        for step, (kind, slots) in enumerate(((Kind.DESIGN, 12), (Kind.PLAN, 3), (Kind.PLAN, 3))):
+            plan = random_plan(slots, step)
+            pool.submit(step, mixture(3, version=step, plan=plan), kind)
+            made = pool.result().trajectory
+            values = Quadratic()(np.clip(plan.actions, -1, 1), plan.starts[:, 2:])
+            assert np.array_equal(made.objectives[:, 1], values)
+        milliseconds = float(re.search(r"a slot takes ([0-9.e+]+) ms", pool.choice)[1])
+        assert 10 <= milliseconds < 60  # all twelve took 120 ms or more
+        assert 1 < pool.drivers <= 3

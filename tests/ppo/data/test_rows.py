@@ -5,6 +5,7 @@ import pytest
 
 from actors.job import TRAINING, Kind
 from ppo.data.rows import accepted, differs_from_last, in_order, row_type
+from tests.actors.mixtures import mixture, random_plan
 from tests.ppo.data.archives import CONTROL_SNAPSHOT, EVAL_STARTS, collected, control_job, job, rows_from, same_rows
 from tests.problems import Quadratic
 
@@ -47,6 +48,27 @@ def test_an_evaluation_has_one_row_for_each_slot(kind):
     assert (rows["kind"] == kind).all() and (rows["step"] == 4).all()
     assert np.array_equal(rows["c"], starts[:, 2:])
     assert np.array_equal(rows["x"], np.clip(trajectory.actions[:, 0], -1, 1))
+    check_state_and_value(rows)
+
+
+def test_a_planned_round_has_a_row_for_each_slot():
+    a_job, plan = job(planned=(6, 4), components=3), random_plan(4)
+    trajectory = collected(a_job, Kind.PLAN, step=2, snap=mixture(3, version=2, plan=plan))
+    rows = rows_from(a_job, trajectory, Kind.PLAN, 2)
+    assert [rows[name].tolist() for name in ("slot", "time_step", "kind")] == [[0, 1, 2, 3], [1] * 4, [Kind.PLAN] * 4]
+    assert np.array_equal(rows["x"], np.clip(plan.actions, -1, 1))
+    assert np.array_equal(rows["c"], plan.starts[:, 2:])
+    check_state_and_value(rows)
+
+
+def test_the_component_that_acted_is_no_knob():
+    a_job = job(components=3, evaluate_starts=False, mirrored=True)
+    trajectory = collected(a_job, snap=mixture(3))
+    rows = rows_from(a_job, trajectory)
+    assert trajectory.actions.shape[2] == 3
+    assert rows["x"].shape == (20, 2)
+    assert np.array_equal(rows["x"], np.clip(trajectory.actions[..., :2].reshape(20, 2), -1, 1))
+    assert np.array_equal(rows["c"][:, 0], np.repeat(trajectory.obs[:, 0, 2], 2))
     check_state_and_value(rows)
 
 
