@@ -12,7 +12,7 @@ from ppo.algorithm.losses import AutogradGradients
 from ppo.algorithm.manual_gradients import ManualGradients
 from ppo.algorithm.network import initial_parameters
 from ppo.train import train
-from tests.ppo.algorithm.batches import batch_for
+from tests.ppo.algorithm.batches import batch_for, gate_batch_for
 
 
 def both(spec, config, seed=0, with_value=True):
@@ -70,6 +70,61 @@ def test_gradients_agree_without_a_value_network(hidden, config):
     assert np.abs(rounded.gradient(batch, 0.1, False)[0] - expected).max() <= 3e-5 * np.abs(expected).max()
     assert own == pytest.approx(losses, rel=1e-9, abs=1e-12)
     assert "value_loss" not in own
+
+
+SLOT_CONFIGS = [
+    resolve(Config(components=3)),
+    resolve(Config(components=3, ent_coef=0.05, clip_coef=0.1)),
+]
+
+
+@pytest.mark.parametrize("config", SLOT_CONFIGS, ids=["plain", "all terms"])
+@pytest.mark.parametrize("hidden", [(16, 8), ()])
+@pytest.mark.parametrize(("components", "dead"), [(2, ()), (3, ()), (6, (0, 4))])
+@pytest.mark.parametrize("knobs", [1, 3])
+def test_gradients_of_several_components_agree_with_autograd(knobs, components, dead, hidden, config):
+    spec = NetworkSpec(5, hidden, "tanh", "gaussian", knobs, components=components)
+    reference, manual, rounded = both(spec, config, with_value=False)
+    for n, seed in ((60, 0), (13, 1), (1, 2)):
+        batch = gate_batch_for(spec, n, seed, dead)
+        for std_floor in (0.3, 1e-4):
+            expected, losses = reference.gradient(batch, std_floor, True)
+            gradient, own = manual.gradient(batch, std_floor, True)
+            assert len(gradient) == spec.size
+            assert np.abs(gradient - expected).max() <= 1e-10 * np.abs(expected).max()
+            assert own == pytest.approx(losses, rel=1e-9, abs=1e-12)
+            assert "gate_loss" in own
+            assert (
+                np.abs(rounded.gradient(batch, std_floor, False)[0] - expected).max() <= 3e-5 * np.abs(expected).max()
+            )
+            weight, bias = spec.views(gradient)[-1]
+            for component in dead:
+                outputs = [*spec.own_outputs(np.array([component]))[0], len(bias) - components + component]
+                assert not weight[:, outputs].any()
+                assert not bias[outputs].any()
+
+
+@pytest.mark.parametrize("dead", [(), (1,)])
+def test_gradients_of_several_components_are_those_of_finite_differences(dead):
+    spec, config = NetworkSpec(3, (4,), "tanh", "gaussian", 2, components=3), SLOT_CONFIGS[1]
+    batch = gate_batch_for(spec, 40, 0, dead)
+    rng = torch.Generator().manual_seed(0)
+    parameters = initial_parameters(spec, rng) + 0.3 * torch.randn(spec.size, generator=rng, dtype=torch.float64)
+    flat = parameters.numpy()  # the same memory
+    manual = ManualGradients(spec, None, parameters, config, np.float64)
+
+    def loss():
+        parts = manual.gradient(batch, 0.1, True)[1]
+        return parts["policy_loss"] + parts["gate_loss"] - config.ent_coef * parts["entropy"]
+
+    gradient, numeric, step = manual.gradient(batch, 0.1, False)[0].copy(), np.empty(spec.size), 1e-6
+    for i, value in enumerate(flat.copy()):
+        flat[i] = value + step
+        above = loss()
+        flat[i] = value - step
+        numeric[i] = (above - loss()) / (2 * step)
+        flat[i] = value
+    assert gradient == pytest.approx(numeric, rel=1e-5, abs=1e-6 * np.abs(gradient).max())
 
 
 def test_the_limit_of_the_raw_log_std_stops_its_gradient():
