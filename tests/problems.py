@@ -34,6 +34,21 @@ class UnknownOptimum(Quadratic):
         return None
 
 
+class TwoValleys(Objective):
+    """The least of two valleys, of which the one at x = -0.6 is the best where c < 0, and the one at 0.6 elsewhere."""
+
+    knobs = 1
+    conditions = 1
+
+    def __call__(self, x, c):
+        left = (x + 0.6) ** 2 + 0.5 * np.maximum(c, 0)
+        right = (x - 0.6) ** 2 + 0.5 * np.maximum(-c, 0)
+        return np.minimum(left, right)[:, 0]
+
+    def solve(self, c):
+        return np.where(c < 0, -0.6, 0.6), np.zeros(len(c))
+
+
 class Counted(Quadratic):
     """The same function, its minimum not known: each evaluation takes a while and adds a byte to a file."""
 

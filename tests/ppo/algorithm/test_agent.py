@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from actors import NetworkSpec
+from actors.seeding import Stream, generator
 from ppo import Config, resolve
 from ppo.algorithm.agent import Agent
-from ppo.algorithm.network import logprobs_and_entropy
+from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
 from tests.ppo.algorithm.batches import SPECS, batch_for
 
 
@@ -125,3 +127,29 @@ def test_updates_are_damped_once_a_training_step():
             an_agent.update(batch_for(SPECS[0], seed=step), step, 1e-2, 0.1)
     assert (damped.damping.steps, free.damping.steps) == (3, 0)
     assert not np.array_equal(damped.parameters, free.parameters)
+
+
+def test_an_update_may_have_passes_of_its_own():
+    an_agent = agent()
+    an_agent.update(batch_for(SPECS[0]), 0, 1e-2, 0.1, epochs=1)
+    assert an_agent.adam.steps == 3  # one for each minibatch
+    an_agent.update(batch_for(SPECS[0]), 1, 1e-2, 0.1)
+    assert an_agent.adam.steps == 3 + 12
+
+
+def test_components_start_with_means_apart_and_equally_likely():
+    spec, config = NetworkSpec(3, (16,), "tanh", "gaussian", 2, components=4), resolve(Config(components=4))
+    weight, bias = spec.views(Agent(spec, config).theta)[-1]
+    assert np.sort(bias[:8].reshape(4, 2), axis=0) == pytest.approx(np.repeat([[-0.75], [-0.25], [0.25], [0.75]], 2, 1))
+    assert bias[8:16] == pytest.approx(np.full(8, np.log(config.init_std)))
+    assert bias[16:].tolist() == [0] * 4
+    assert np.abs(weight).max() <= 0.01  # so that neither means nor gate depend much on the state
+    other = Agent(spec, dataclasses.replace(config, seed=1))
+    assert not np.array_equal(spec.views(other.theta)[-1][1][:8], bias[:8])
+
+
+def test_a_single_gaussian_starts_as_it_did_before_there_were_components():
+    spec, config = NetworkSpec(3, (16,), "tanh", "gaussian", 2), resolve(Config(seed=3))
+    rng = torch.Generator().manual_seed(int(generator(3, 0, Stream.INIT).integers(2**62)))
+    expected = initial_parameters(spec, rng, config.init_std, knobs=2)
+    assert Agent(spec, config).theta.tobytes() == expected.numpy().tobytes()
