@@ -7,7 +7,17 @@ import pytest
 
 from env import UsageError
 from ppo.config import defaults
-from ppo.config.budget import LEAST_SLOTS, LINEAR, LOGARITHMIC, MOST_SLOTS, SLOTS, schedules, training_plan
+from ppo.config.budget import (
+    LEAST_SLOTS,
+    LINEAR,
+    LOGARITHMIC,
+    MOST_SLOTS,
+    SLOTS,
+    model_suits_budget,
+    planned_rounds,
+    schedules,
+    training_plan,
+)
 
 BUDGETS = [*range(1, 700), *range(700, 20_000, 97), 40_001, 300_000, 1_000_003]
 FIELDS = {"std_floor", "std_floor_final", "std_floor_power", "rank_fade", "warmup", "update_damping"}
@@ -110,3 +120,33 @@ def test_a_floor_never_ends_above_its_start():
         values = schedules(int(slots))
         assert 0 < values["std_floor_final"] < values["std_floor"] < 1
         assert 0 <= values["update_damping"] < 1
+
+
+@pytest.mark.parametrize("dims", range(2, 13))
+def test_planned_rounds_spend_the_budget(dims):
+    for evaluations in BUDGETS:
+        first, each, rounds = planned_rounds(evaluations, dims)
+        assert first + (rounds - 1) * each == evaluations
+        assert 1 <= rounds <= 40
+        if rounds == 1:
+            assert each == 0
+            assert evaluations < 48
+            continue
+        assert first >= 16 <= each
+        assert each % 16 == 0
+        assert each <= evaluations / 40 + 16
+        assert first < min(evaluations / 3, 10 * dims) + 2 * each  # rounded up, and what is left over
+
+
+def test_planned_rounds_by_hand():
+    assert planned_rounds(15, 2) == (15, 0, 1)
+    assert planned_rounds(32, 2) == (16, 16, 2)
+    assert planned_rounds(100, 2) == (36, 16, 5)  # ten for each coordinate, rounded up, and 4 over
+    assert planned_rounds(100, 12) == (52, 16, 4)  # a third, rounded up
+    assert planned_rounds(2000, 4) == (80, 64, 31)
+
+
+def test_a_model_suits_budgets_neither_too_small_nor_too_large():
+    assert not model_suits_budget(None, 2)
+    for dims in (2, 6, 12):
+        assert [model_suits_budget(n, dims) for n in (4 * dims - 1, 4 * dims, 30_000, 30_001)] == [0, 1, 1, 0]
