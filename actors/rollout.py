@@ -72,11 +72,11 @@ class Collector:
 
     def _reset(self, env: VectorEnv, task: Task) -> tuple[np.ndarray, dict]:
         """Resets all rows for the first time in a task."""
-        starts = self._starts(task)
+        options = self._options(task)
         # Given starts leave nothing random in a tuning problem, and seeds take time to make.
-        by_seed = starts is None or self._objective is None
+        by_seed = "starts" not in options or self._objective is None
         seeds: Any = self._seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
-        return env.reset(seed=seeds, options=starts)
+        return env.reset(seed=seeds, options=options or None)
 
     def _roll(self, env: VectorEnv, task: Task, obs: np.ndarray, trajectory: Trajectory) -> None:
         """Steps the environment from ``obs`` on, and records what happens."""
@@ -135,16 +135,16 @@ class Collector:
         slots = range(task.start, task.stop)
         return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
 
-    def _starts(self, task: Task) -> dict | None:
-        """Returns the options of the first reset; None for the environment's own starts."""
+    def _options(self, task: Task) -> dict:
+        """Returns the options of the first reset, which have no starts where the environment draws its own."""
         rows = slice(task.start, task.stop)
         if task.kind in PLANNED:
             return {"starts": self._plan().starts[rows], "evaluate_starts": False}
         if task.kind not in SAMPLED:
             starts = self.job.starts(task.kind)
-            return None if starts is None else {"starts": starts[rows], "evaluate_starts": False}
+            return {} if starts is None else {"starts": starts[rows], "evaluate_starts": False}
         if self._sampler is None:
-            return None
+            return {} if self._objective is None else {"evaluate_starts": self.job.evaluate_starts}
         stream = Stream.STARTS if task.kind == Kind.COLLECT else Stream.IMAGINED_STARTS
         rng = generator(self.job.seed, task.step, stream)
         starts = self._sampler.sample(self.job.episodes, rng, self.policy, rows)  # type: ignore[arg-type]

@@ -121,6 +121,16 @@ def test_trajectory_of_a_tuning_problem():
     assert (np.abs(trajectory.actions) > 1).any()  # recorded as sampled, before clipping
 
 
+@pytest.mark.parametrize("sampler", ["random", "env"])
+@pytest.mark.parametrize("evaluate_starts", [True, False])
+def test_whoever_draws_the_starts_a_slot_takes_the_evaluations_that_the_job_says(evaluate_starts, sampler):
+    a_job = job(sampler=sampler, evaluate_starts=evaluate_starts)
+    trajectory = collector(a_job).run(Task(Kind.COLLECT, 4, 0, 12))
+    assert trajectory.evaluations.tolist() == [a_job.evaluations(Kind.COLLECT)] * 12 == [2 + evaluate_starts] * 12
+    assert (np.isfinite(trajectory.objectives[:, 0]) == evaluate_starts).all()
+    assert np.isfinite(trajectory.objectives[:, 1:]).all()
+
+
 def test_evaluation_asks_the_law_and_evaluates_f_once():
     trajectory = collector(job()).run(Task(Kind.EVALUATE, 4, 0, 5))
     assert trajectory.obs[:, 0].tolist() == [[0.0, c] for c in np.linspace(-1, 1, 5)]
