@@ -38,7 +38,7 @@ class Driver:
 
     Attributes:
         task: what it is running, or None.
-        version: version of the policy that it holds; -1 for none.
+        edition: edition of the shared snapshot that it holds; 0 for none.
         ready: whether it has started.
         deadline: when it is to have answered, by ``time.monotonic``.
     """
@@ -47,7 +47,7 @@ class Driver:
         self.index = index
         self.timeout = timeout
         self.task: Task | None = None
-        self.version = -1
+        self.edition = 0
         self.ready = False
         self.connection, theirs = context.Pipe()
         self.process = context.Process(  # type: ignore[attr-defined]
@@ -67,12 +67,12 @@ class Driver:
     def _restart_clock(self) -> None:
         self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
 
-    def give(self, task: Task, block: bytes, version: int) -> None:
+    def give(self, task: Task, block: bytes, edition: int) -> None:
         """Sends a task, and with it where the snapshot lies, if the driver does not hold it yet."""
         self.task = task
         self._restart_clock()
-        self.connection.send_bytes(protocol.pack_task(task, block if self.version != version else b""))
-        self.version = version
+        self.connection.send_bytes(protocol.pack_task(task, block if self.edition != edition else b""))
+        self.edition = edition
 
     def receive(self) -> bytes:
         """Reads one message: a trajectory, or the sign that it is ready.

@@ -72,7 +72,7 @@ class ProcessPool(Pool):
         missing = merger.missing
         parts = len(missing) if record and record.slot_by_slot else self._parts_of(kind, len(missing))
         tasks = shares(kind, step, missing, parts)
-        self._round = Round(kind, snapshot.version, block, merger, tasks, started, record)
+        self._round = Round(kind, self._shared.edition, block, merger, tasks, started, record)
         self._deal(self._round)
         self._round.began(driver.task for driver in self._drivers if driver.task)
 
@@ -97,7 +97,7 @@ class ProcessPool(Pool):
         started = time.monotonic()
         block = self._shared.write(snapshot.to_bytes())
         for driver in self._drivers:
-            driver.ready, driver.version = False, snapshot.version
+            driver.ready, driver.edition = False, self._shared.edition
             driver.connection.send_bytes(protocol.POLICY + block)
         while not all(driver.ready for driver in self._drivers):
             self._handle_events()
@@ -119,7 +119,7 @@ class ProcessPool(Pool):
         for driver in list(self._drivers):
             if current.tasks and driver.idle:
                 try:
-                    driver.give(current.tasks.popleft(), current.block, current.version)
+                    driver.give(current.tasks.popleft(), current.block, current.edition)
                 except OSError:
                     self._replace(driver, "died")
 

@@ -39,8 +39,8 @@ class Round:
 
     Args:
         kind: what its slots are run for.
-        version: policy version that acts.
-        block: where the snapshot lies.
+        edition: edition of the shared snapshot.
+        block: where it lies.
         merger: takes in the trajectories.
         tasks: the slots, dealt into tasks.
         started: when the snapshot began to be written, by ``time.monotonic``.
@@ -53,14 +53,14 @@ class Round:
     def __init__(
         self,
         kind: Kind,
-        version: int,
+        edition: int,
         block: bytes,
         merger: Merger,
         tasks: Iterable[Task],
         started: float,
         record: Record | None = None,
     ):
-        self.kind, self.version, self.block = kind, version, block
+        self.kind, self.edition, self.block = kind, edition, block
         self.tasks = deque(tasks)
         self._merger, self._record = merger, record
         self._started = self._held = started

@@ -9,10 +9,17 @@ from actors.snapshot import Snapshot
 
 
 class SharedSnapshot:
-    """The learner's side: a block of shared memory with the current snapshot."""
+    """The learner's side: a block of shared memory with the current snapshot.
+
+    Attributes:
+        edition: how often it was written with other bytes than before. Rounds of one version may have different
+            snapshots, such as the plan of one and the critic of another.
+    """
 
     def __init__(self) -> None:
+        self.edition = 0
         self._memory: SharedMemory | None = None
+        self._current = b""
 
     def write(self, snapshot: bytes) -> bytes:
         """Writes a snapshot, and returns the block that tells a driver where it lies."""
@@ -21,6 +28,8 @@ class SharedSnapshot:
             self._memory = SharedMemory(create=True, size=len(snapshot))
         assert self._memory.buf is not None, "it is open"
         self._memory.buf[: len(snapshot)] = snapshot
+        if snapshot != self._current:
+            self.edition, self._current = self.edition + 1, snapshot
         return pack_block(len(snapshot), self._memory.name)
 
     def close(self) -> None:

@@ -1,19 +1,23 @@
 """Driver processes that die, hang or stop change no result; none outlives its pool, and none loads torch."""
 
+import dataclasses
 import multiprocessing
 import os
 import signal
 import time
 
+import numpy as np
 import psutil
 import pytest
 
+from actors.critic import Critic
 from actors.job import Job, Kind
 from actors.pools import processes
 from actors.pools.base import DriverError
 from actors.pools.factory import make_pool
 from actors.pools.processes import ProcessPool
 from env import Problem, UsageError
+from tests.actors.mixtures import mixture, random_critic, random_plan
 from tests.actors.pools.rounds import job, run, same, snapshot
 
 
@@ -143,8 +147,33 @@ def test_a_driver_has_one_thread_and_no_torch():
 def test_a_broadcast_snapshot_is_not_sent_again(expected):
     with make_pool(job(), 3, "process", 30) as pool:
         assert 0 < pool.broadcast(snapshot(0)) < 10
-        assert [driver.version for driver in pool._drivers] == [0, 0, 0]
+        assert [driver.edition for driver in pool._drivers] == [pool._shared.edition] * 3 == [1, 1, 1]
         assert same(run(pool, 0)[0], expected[0])
+        assert pool._shared.edition == 1
+
+
+def test_rounds_of_one_version_may_have_different_snapshots():
+    """What is sent depends on the bytes: the critic of an evaluation, the plan of the next round, other parameters."""
+    a_job = dataclasses.replace(job(time_steps=6), components=3, planned=(8, 8), mirrored=True)
+    plain = mixture(3, version=2)
+    critic, plan = random_critic()[0], random_plan(8)
+    large = Critic(np.zeros((900, 3)), np.zeros(900), np.ones(3), np.ones(7))
+    rounds = [
+        (Kind.EVALUATE, dataclasses.replace(plain, critic=critic)),
+        (Kind.PLAN, dataclasses.replace(plain, plan=plan)),
+        (Kind.EVALUATE, dataclasses.replace(plain, critic=critic)),
+        (Kind.EVALUATE, plain),
+        (Kind.COLLECT, dataclasses.replace(plain, live=np.array([True, False, True]))),
+        (Kind.COLLECT, mixture(3, seed=7, version=2)),
+        (Kind.PLAN, dataclasses.replace(plain, plan=random_plan(8, seed=1))),
+        (Kind.PLAN, dataclasses.replace(plain, plan=random_plan(8, seed=2))),
+        (Kind.EVALUATE, dataclasses.replace(plain, critic=large)),
+        (Kind.PLAN, dataclasses.replace(plain, plan=plan)),
+    ]
+    with make_pool(a_job, 0, "process", 0) as here, make_pool(a_job, 2, "process", 30) as pool:
+        for kind, snap in rounds:
+            assert same(run(pool, 2, kind, snap)[0], run(here, 2, kind, snap)[0])
+        assert pool._shared.edition == len(rounds)
 
 
 def test_the_cost_of_slots_decides_how_they_are_dealt(monkeypatch):
