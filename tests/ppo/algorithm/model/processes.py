@@ -1,0 +1,39 @@
+"""Processes and policies that several tests of the model ask."""
+
+import numpy as np
+
+from actors import NetworkSpec, Policy, Snapshot
+from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, first_guess, fit
+
+HYPER = {side: Hyperparameters(np.array([0.7, 1.5, 3.0]), 0.02, 0.3, side) for side in ("low", "high")}
+
+
+def drawn(n=25, dims=3, seed=0):
+    """Returns states ``[n, dims]`` and made-up values there, in an odd unit and from an odd zero."""
+    rng = np.random.default_rng(seed)
+    states = rng.uniform(-1, 1, (n, dims))
+    return states, 40 * np.exp(np.sin(3 * states[:, 0]) + states[:, 1] * states[:, -1]) - 7
+
+
+def process(side="low", n=25, seed=0):
+    """Returns a process of three coordinates whose hyperparameters are given."""
+    return GaussianProcess(*drawn(n, 3, seed), HYPER[side])
+
+
+def fitted(objective, n, steps=40, seed=0):
+    """Returns a process that is fitted to an objective, at points spread over the whole range."""
+    states = np.random.default_rng(seed).uniform(-1, 1, (n, objective.dims))
+    values = objective(states[:, : objective.knobs], states[:, objective.knobs :])
+    starts = [first_guess(objective.dims, side) for side in ("low", "high")]
+    return GaussianProcess(states, values, fit(states, values, starts, steps))
+
+
+def policy_of(means, conditions=1, live=None):
+    """Returns a policy whose components have the same means ``[K, knobs]`` under all conditions, alike to the gate."""
+    means = np.asarray(means, float)
+    count, knobs = means.shape
+    spec = NetworkSpec(knobs + conditions, (4,), "tanh", "gaussian", knobs, components=count)
+    theta = np.zeros(spec.size)
+    for number, mean in enumerate(means):
+        spec.place(theta, number, mean, 0.1)
+    return Policy(Snapshot(0, spec, theta, 0.1, live=None if live is None else np.asarray(live)))
