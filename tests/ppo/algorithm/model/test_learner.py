@@ -1,0 +1,256 @@
+"""The learner spends its budget to the last evaluation, learns on the model, and as without one while it is doubted."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from actors import Policy
+from actors.job import Kind, Task
+from actors.law import centre_states
+from actors.rollout import Collector
+from ppo import Config, resolve
+from ppo.algorithm.learner import Learner, policy_spec
+from ppo.algorithm.model import ModelLearner, make_learner
+from ppo.algorithm.model import learner as module
+from ppo.algorithm.model.amortise import Amortisation
+from ppo.algorithm.model.planning import design
+from ppo.algorithm.model.surrogate import Surrogate
+from ppo.training.job import make_job
+from tests.ppo.algorithm.model.quick import quick
+from tests.problems import Quadratic
+
+CONFIG = Config(env="tests.problems:Quadratic", evaluations=64, hidden_sizes=(8,), seed=3)
+C = np.linspace(-1, 1, 41)[:, None]
+
+
+@pytest.fixture
+def little_effort(monkeypatch):
+    quick(monkeypatch.setattr)
+
+
+@pytest.fixture
+def no_model(monkeypatch):
+    """Neither fits a model nor learns from it, so that the rounds alone are looked at."""
+    monkeypatch.setattr(Surrogate, "fit", lambda self, policy, last: None)
+    monkeypatch.setattr(ModelLearner, "_learn_from_model", lambda self, last: {})
+    monkeypatch.setattr(ModelLearner, "_planned", lambda self, policy: design(2, 1, self._job.slots(self.kind), RNG))
+
+
+RNG = np.random.default_rng(0)
+
+
+def learner_and_collector(**changes):
+    config = resolve(dataclasses.replace(CONFIG, **changes))
+    job = make_job(config, None)
+    return make_learner(config, job), Collector(job)
+
+
+def collect(learner, collector):
+    collector.update(learner.round_snapshot())
+    return collector.run(Task(learner.kind, learner.step, 0, collector.job.slots(learner.kind)))
+
+
+def trained(learner, collector, rounds=100):
+    """Trains to the end, or for so many rounds; returns the kind of each round, and what it spent."""
+    kinds, spent = [], [0]
+    while not learner.complete and len(kinds) < rounds:
+        kinds.append(learner.kind)
+        learner.learn(collect(learner, collector))
+        spent.append(learner.evaluations)
+    return kinds, np.diff(spent).tolist()
+
+
+def doubt(monkeypatch, doubted):
+    """Lets the model be doubted after the rounds of these training steps, counted from 0."""
+
+    def score(self, states, values):
+        self.gain = -1.0 if (len(self.evidence) > 0 and score.step in doubted) else 1.0
+        return {"charts/model_gain": self.gain}
+
+    original = ModelLearner.learn
+
+    def learn(self, trajectory):
+        score.step = self.step
+        return original(self, trajectory)
+
+    monkeypatch.setattr(Surrogate, "score", score)
+    monkeypatch.setattr(ModelLearner, "learn", learn)
+
+
+def test_a_configuration_without_a_model_has_the_learner_without_one():
+    for changes, expected in (({}, ModelLearner), ({"model": "none"}, Learner)):
+        assert type(learner_and_collector(**changes)[0]) is expected
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_budget_is_spent_to_the_last_evaluation():
+    for budget in range(1, 71):
+        learner, collector = learner_and_collector(evaluations=budget, model="gp")
+        kinds, spent = trained(learner, collector)
+        assert kinds == [Kind.DESIGN] + [Kind.PLAN] * (len(kinds) - 1)
+        assert sum(spent) == budget == learner.evaluations == len(learner.surrogate.evidence)
+        assert set(spent[1:]) <= {16}
+        assert len(kinds) == learner.config.training_steps
+        assert learner.surrogate.evidence.full
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize("doubted", [range(1, 100), {1, 3}, {2}])
+@pytest.mark.parametrize("budget", [*range(40, 130, 9), 300])
+def test_a_budget_is_never_exceeded_and_hardly_wasted_while_the_model_is_doubted(budget, doubted, monkeypatch):
+    monkeypatch.setattr(Surrogate, "fitted", True)
+    doubt(monkeypatch, doubted)
+    learner, collector = learner_and_collector(evaluations=budget)
+    kinds, spent = trained(learner, collector)
+    assert budget - 16 < sum(spent) <= budget
+    assert sum(spent) == learner.evaluations == len(learner.surrogate.evidence)
+    left = budget - np.cumsum([0, *spent])
+    for step, kind in enumerate(kinds[1:], 1):
+        assert (kind == Kind.COLLECT) == (step - 1 in doubted and left[step] >= 36)
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_the_first_round_is_a_design_and_the_next_ones_are_planned():
+    learner, collector = learner_and_collector()
+    first = learner.round_snapshot().plan
+    points = np.concatenate([first.actions, first.starts[:, 2:]], axis=1)
+    for column in points.T:  # a Latin hypercube
+        assert len(set(np.floor((column + 1) / 2 * len(points)))) == len(points)
+    for _ in range(2):
+        plan = learner.round_snapshot().plan
+        trajectory = collect(learner, collector)
+        assert np.array_equal(trajectory.final_obs[:, 0, :2], plan.actions)
+        learner.learn(trajectory)
+    assert not learner.complete
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_all_evaluations_are_evidence():
+    learner, collector = learner_and_collector()
+    trained(learner, collector)
+    evidence = learner.surrogate.evidence
+    assert evidence.values.tolist() == Quadratic()(evidence.states[:, :2], evidence.states[:, 2:]).tolist()
+    assert len(evidence) == 64
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_the_policy_changes_in_each_round_that_the_model_is_believed():
+    learner, collector = learner_and_collector()
+    seen = {learner.agent.theta.tobytes()}
+    while not learner.complete:
+        scalars = learner.learn(collect(learner, collector))
+        seen.add(learner.agent.theta.tobytes())
+        assert {"charts/objective", "losses/policy_loss"} <= set(scalars)
+        assert scalars["losses/initial_logratio"] < 1e-9  # imagined slots are those of the policy that learns
+        assert ("charts/model_gain" in scalars) == (learner.step > 1)
+    assert len(seen) == 4
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_what_is_collected_while_the_model_is_doubted_is_learned_from_as_without(monkeypatch):
+    doubt(monkeypatch, range(1, 100))
+    learner, collector = learner_and_collector(evaluations=160)
+    trained(learner, collector, 2)
+    assert learner.kind == Kind.COLLECT and learner.round_snapshot().plan is None
+    now = learner.schedule
+
+    class Plain(Learner):
+        schedule = now
+
+    plain = Plain(learner.config, policy_spec(learner.config, collector.job.description))
+    plain.restore(learner.state())
+    trajectory = collect(learner, collector)
+    theirs, ours = plain.learn(trajectory), learner.learn(trajectory)
+    assert plain.agent.theta.tobytes() == learner.agent.theta.tobytes()
+    assert theirs.items() <= ours.items()
+    assert (plain.step, plain.env_steps, plain.evaluations) == (learner.step, learner.env_steps, learner.evaluations)
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_a_model_that_is_doubted_teaches_nothing(monkeypatch):
+    doubt(monkeypatch, {1})
+    learner, collector = learner_and_collector()
+    trained(learner, collector, 1)
+    before = learner.agent.theta.copy()
+    trained(learner, collector, 1)
+    assert np.array_equal(learner.agent.theta, before)
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_state_round_trip_continues_in_the_same_bits():
+    learner, collector = learner_and_collector()
+    trained(learner, collector, 2)
+    copy, _ = learner_and_collector()
+    copy.restore(learner.state())
+    for one in (learner, copy):
+        trained(one, collector)
+    assert copy.snapshot().sha256 == learner.snapshot().sha256
+    assert set(copy.state()) == set(learner.state())
+    assert all(np.array_equal(copy.state()[name], array) for name, array in learner.state().items())
+    assert learner.accepts(copy.state())
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_the_plan_of_a_round_is_a_function_of_the_state():
+    learner, collector = learner_and_collector()
+    trained(learner, collector, 1)
+    copy, _ = learner_and_collector()
+    copy.restore(learner.state())
+    assert copy.round_snapshot().sha256 == learner.round_snapshot().sha256
+    assert learner.round_snapshot().plan is not None
+    assert learner.snapshot().plan is None
+
+
+@pytest.mark.usefixtures("little_effort")
+@pytest.mark.parametrize("suffices", [True, False])
+def test_a_law_has_a_critic_where_the_gate_does_not_suffice(suffices, monkeypatch):
+    monkeypatch.setattr(ModelLearner, "_gate_suffices", lambda self, found: suffices)
+    learner, collector = learner_and_collector()
+    assert learner.snapshot().critic is None  # nothing is known yet
+    trained(learner, collector)
+    assert (learner.snapshot().critic is None) == suffices
+    assert learner._policy_snapshot().critic is None
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_a_single_component_needs_no_critic():
+    learner, collector = learner_and_collector(components=1)
+    trained(learner, collector)
+    assert learner.snapshot().critic is None and learner.snapshot().spec.components == 1
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_reused_evaluations_are_evidence_before_the_first_round():
+    config = resolve(CONFIG)
+    job = make_job(config, None)
+    learner, collector = make_learner(config, job, 50), Collector(job)
+    states = RNG.uniform(-1, 1, (50, 3))
+    learner.imitate(states[:, :2], states[:, 2:], Quadratic()(states[:, :2], states[:, 2:]))
+    assert learner.surrogate.fitted
+    kinds, spent = trained(learner, collector)
+    assert kinds[0] == Kind.DESIGN and sum(spent) == 64
+    assert len(learner.surrogate.evidence) == 114 and learner.surrogate.evidence.full
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_with_a_normaliser_the_law_is_made_of_what_the_policy_sees(monkeypatch):
+    """Collected rounds move the moments, and the amortisation must normalise by them as the policy does."""
+    doubt(monkeypatch, {1, 2})
+    monkeypatch.setattr(module, "REGRESSION_STEPS", 100)
+    monkeypatch.setattr(module, "OBJECTIVE_STEPS", 0)
+    met, original = [], Amortisation.to_targets
+
+    def to_targets(self, theta, targets, steps):
+        found = original(self, theta, targets, steps)
+        states = centre_states(self._conditions, 2)
+        policy = Policy(dataclasses.replace(learner._policy_snapshot(), theta=found, live=None))
+        means = policy.proposals(states)[np.arange(len(states)), self._components.numpy()]
+        met.append(np.abs(means - targets).max())
+        return found
+
+    monkeypatch.setattr(Amortisation, "to_targets", to_targets)
+    learner, collector = learner_and_collector(evaluations=160, norm_obs=True)
+    assert Kind.COLLECT in trained(learner, collector)[0]
+    assert learner.obs_moments.var[2] < 0.9
+    assert met[-1] < 0.05
