@@ -22,6 +22,7 @@ from ppo.evaluation.evaluator import Evaluator
 from ppo.training.checkpoint import load_checkpoint, save_checkpoint
 
 Row = dict[str, float]
+MISSING = "nan"
 
 
 def default_path(config: Config) -> pathlib.Path:
@@ -50,6 +51,7 @@ class RunDir:
     def __init__(self, path: str | pathlib.Path):
         self.path = pathlib.Path(path)
         self.rows: list[Row] = []
+        self._columns: list[str] = []
 
     @property
     def metrics(self) -> pathlib.Path:
@@ -102,16 +104,29 @@ class RunDir:
         return content if isinstance(content, dict) else None
 
     def append(self, row: Row) -> None:
-        """Adds a row to ``metrics.csv``; the first one sets the columns."""
+        """Adds a row to ``metrics.csv``; values that it does not have, and others do, are NaN."""
         self.rows.append(row)
+        new = [name for name in row if name not in self._columns]
         try:
+            if new:
+                self._add_columns(new)
             with self.metrics.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, list(row))
-                if len(self.rows) == 1:
-                    writer.writeheader()
-                writer.writerow(row)
+                csv.DictWriter(file, self._columns, restval=MISSING).writerow(row)
         except OSError as error:
             raise unwritable(self.metrics, error) from None
+
+    def _add_columns(self, names: list[str]) -> None:
+        """Writes ``metrics.csv`` again with more columns, its rows as the same text."""
+        texts: list[dict[str, str]] = []
+        if self._columns:
+            with self.metrics.open(newline="", encoding="utf-8") as file:
+                texts = list(csv.DictReader(file))
+        self._columns += names
+        buffer = io.StringIO(newline="")
+        writer = csv.DictWriter(buffer, self._columns, restval=MISSING)
+        writer.writeheader()
+        writer.writerows(texts)
+        write_atomically(self.metrics, buffer.getvalue().encode())
 
     def rewind(self, step: int) -> None:
         """Drops the rows after training step ``step``, which a resumed run writes again."""
@@ -124,6 +139,7 @@ class RunDir:
             self.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(kept)]
         except (ValueError, TypeError):
             raise UsageError(f"--resume {self.path}: metrics.csv is damaged") from None
+        self._columns = list(self.rows[0]) if self.rows else []
         write_atomically(self.metrics, "".join(kept if self.rows else []).encode())
 
     def save(self, state: dict[str, np.ndarray], meta: dict[str, Any]) -> None:

@@ -112,6 +112,23 @@ def test_rows_after_the_checkpoint_are_dropped(tmp_path):
     assert files.metrics.read_text() == ""
 
 
+def test_a_row_may_have_other_values_than_those_before_it(tmp_path):
+    files = RunDir(tmp_path)
+    files.append({"training_step": 1, "eval/error": 0.5})
+    files.append({"training_step": 2, "gain": 3.25, "eval/error": 0.25})
+    files.append({"training_step": 3, "eval/error": 0.125, "loss": 7})
+    files.append({"training_step": 4, "gain": 2.0, "eval/error": 0.0})
+    lines = ["training_step,eval/error,gain,loss", "1,0.5,nan,nan", "2,0.25,3.25,nan", "3,0.125,nan,7", "4,0.0,2.0,nan"]
+    assert files.metrics.read_text().split() == lines
+    again = RunDir(tmp_path)
+    again.rewind(3)
+    assert [row["eval/error"] for row in again.rows] == [0.5, 0.25, 0.125]
+    again.append({"training_step": 4, "gain": 2.0, "eval/error": 0.0})
+    assert files.metrics.read_text().split() == lines
+    again.append({"training_step": 5, "new": 1, "eval/error": 0.0})
+    assert files.metrics.read_text().split()[1:4] == ["1,0.5,nan,nan,nan", "2,0.25,3.25,nan,nan", "3,0.125,nan,7,nan"]
+
+
 def test_a_trainer_refuses_a_directory_that_is_not_empty(tmp_path):
     (tmp_path / "metrics.csv").write_text("of another run")
     with pytest.raises(UsageError, match="exists and is not empty"):
