@@ -111,7 +111,8 @@ class Trainer:
         if not self.complete:
             self._archive.check_whole(self.learner.step)
         if len(reused) and self.learner.step == 0:
-            self.learner.imitate(reused["x"], reused["c"], reused["f"])
+            with threadpool_limits(1, "blas"):  # as in the context: more threads may change the last bits
+                self.learner.imitate(reused["x"], reused["c"], reused["f"])
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
