@@ -1,4 +1,5 @@
-"""Trains in a directory, killed again and again: a program of its own, ``kills RUN_DIR CONFIG.json KILLS``.
+"""Trains in a directory, killed again and again: a program of its own, ``kills RUN_DIR CONFIG.json KILLS [quick]``,
+with ``quick`` for less effort of a model.
 
 Each life of the learner is a fork of this process, which has imported torch and started the fork server once. Every
 second time a driver is killed in the middle of its work, and the learner a little later.
@@ -21,6 +22,7 @@ from ppo.config.file import read_config
 from ppo.data.archive import NAME
 from ppo.train import train
 from ppo.training import trainer as imported_before_the_first_fork  # noqa: F401
+from tests.ppo.algorithm.model.quick import quick
 
 
 def live(run_dir: pathlib.Path, config_path: str) -> None:
@@ -46,9 +48,11 @@ def kill(life: int, archive: pathlib.Path, with_driver: bool) -> None:
     os.kill(life, signal.SIGKILL)
 
 
-def main(run_dir: str, config_path: str, kills: str) -> None:
+def main(run_dir: str, config_path: str, kills: str, effort: str = "") -> None:
     """Gives the run so many lives; none of them may come to its end."""
     random.seed(0)
+    if effort == "quick":
+        quick(setattr)
     ProcessPool(Job(Problem("sphere"), "lhs", 8, 0, 2, 2), 1, 60).close()
     for number in range(int(kills)):
         life = os.fork()

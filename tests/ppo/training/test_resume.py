@@ -23,13 +23,13 @@ def run(config, path, **options):
     return train(config, path, quiet=True, pictures=False, **options)
 
 
-def killed_at(step, config, path):
+def killed_at(step, config, path, kind=Learner):
     """Leaves what a run leaves that was killed in training step ``step``: the last checkpoint, and rows after it."""
 
     class Killed(BaseException):
         pass
 
-    original = Learner.learn
+    original = kind.learn
 
     def learn(self, trajectory):
         if self.step == step:
@@ -37,7 +37,7 @@ def killed_at(step, config, path):
         return original(self, trajectory)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Learner, "learn", learn)
+        patch.setattr(kind, "learn", learn)
         with pytest.raises(Killed):
             run(config, path)
 
