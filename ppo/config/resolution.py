@@ -168,6 +168,8 @@ def _check_components(config: ResolvedConfig) -> None:
     if config.model != "none":  # before the components, which it may have set
         if config.evaluations is None:
             raise UsageError(f"--model {config.model}: needs a budget, --evaluations N")
+        if config.norm_obs:
+            raise UsageError(f"--norm-obs True: not with --model {config.model}, whose states are in [-1, 1]")
         if config.advantages != "slot" or config.noise != "mirrored":
             raise UsageError(f"--model {config.model}: needs --advantages slot and --noise mirrored")
     if config.components > 1:

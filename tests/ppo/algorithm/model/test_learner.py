@@ -5,15 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from actors import Policy
 from actors.job import Kind, Task
-from actors.law import centre_states
 from actors.rollout import Collector
 from ppo import Config, resolve
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.model import ModelLearner, make_learner
-from ppo.algorithm.model import learner as module
-from ppo.algorithm.model.amortise import Amortisation
 from ppo.algorithm.model.planning import design
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.training.job import make_job
@@ -231,26 +227,3 @@ def test_reused_evaluations_are_evidence_before_the_first_round():
     kinds, spent = trained(learner, collector)
     assert kinds[0] == Kind.DESIGN and sum(spent) == 64
     assert len(learner.surrogate.evidence) == 114 and learner.surrogate.evidence.full
-
-
-@pytest.mark.usefixtures("little_effort")
-def test_with_a_normaliser_the_law_is_made_of_what_the_policy_sees(monkeypatch):
-    """Collected rounds move the moments, and the amortisation must normalise by them as the policy does."""
-    doubt(monkeypatch, {1, 2})
-    monkeypatch.setattr(module, "REGRESSION_STEPS", 100)
-    monkeypatch.setattr(module, "OBJECTIVE_STEPS", 0)
-    met, original = [], Amortisation.to_targets
-
-    def to_targets(self, theta, targets, steps):
-        found = original(self, theta, targets, steps)
-        states = centre_states(self._conditions, 2)
-        policy = Policy(dataclasses.replace(learner._policy_snapshot(), theta=found, live=None))
-        means = policy.proposals(states)[np.arange(len(states)), self._components.numpy()]
-        met.append(np.abs(means - targets).max())
-        return found
-
-    monkeypatch.setattr(Amortisation, "to_targets", to_targets)
-    learner, collector = learner_and_collector(evaluations=160, norm_obs=True)
-    assert Kind.COLLECT in trained(learner, collector)[0]
-    assert learner.obs_moments.var[2] < 0.9
-    assert met[-1] < 0.05
