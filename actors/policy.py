@@ -126,7 +126,7 @@ class Policy:
         """
         *hidden, (weight, bias) = self.spec.views(self.snapshot.theta.astype(np.float32))
         if self.spec.head == "gaussian":  # only the stds are needed
-            raw = self._raw_part
+            raw = self.spec.own_outputs(self.live)[:, self.spec.action_dim :].reshape(-1)
             weight, bias = np.ascontiguousarray(weight[:, raw]), bias[raw]
         obs = normalise(candidates, self.snapshot.obs_mean, self.snapshot.obs_var).astype(np.float32)
         ranks = np.empty(obs.shape[:2])

@@ -161,6 +161,12 @@ class Snapshot:
         mean, var = rest[:2] if normalised else (None, None)
         named = zip(shapes, rest[len(moments) :], strict=True)
         extra = {name: array.reshape(shape) for (name, shape), array in named}
+        for name, arrays in (("critic", Critic.ARRAYS), ("plan", Plan.ARRAYS)):
+            given = _part_of(name, extra)
+            if given and set(given) != set(arrays):
+                raise ValueError(f"a {name} of {sorted(given)}, where it has {sorted(arrays)}")
+        if "live" in extra and extra["live"].shape != (spec.components,):
+            raise ValueError(f"{extra['live'].shape} live components of {spec.components}")
         return cls(
             version,
             spec,

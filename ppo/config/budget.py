@@ -28,7 +28,7 @@ SET_BY_BUDGET = (
 
 ROUND, MOST_ROUNDS = 16, 40
 MODEL_COMPONENTS = 6
-LEAST_A_COORDINATE, MOST_WITH_MODEL = 4, 30_000
+LEAST_A_COORDINATE, MOST_WITH_MODEL = 4, 10_000
 """A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all."""
 DESIGN_SHARE, DESIGN_POINTS = 1 / 3, 10
 

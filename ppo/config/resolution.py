@@ -68,6 +68,7 @@ def _model_defaults(config: Config, problem: Problem, filled: dict[str, Any]) ->
     if model is None:
         suits = problem.family == "tuning" and filled["advantages"] == "slot" and config.advantages != "gae"
         suits &= config.time_steps is None and config.training_steps is None and config.noise != "independent"
+        suits &= config.warm_start is None  # whose law has one component
         model = "gp" if suits and model_suits_budget(config.evaluations, problem.describe().obs_dim) else "none"
     return {"model": model, "components": config.components or (MODEL_COMPONENTS if model != "none" else 1)}
 
@@ -173,6 +174,8 @@ def _check_components(config: ResolvedConfig) -> None:
         if config.advantages != "slot" or config.noise != "mirrored":
             raise UsageError(f"--model {config.model}: needs --advantages slot and --noise mirrored")
     if config.components > 1:
+        if config.reuse and config.model == "none":
+            raise UsageError(f"--reuse: with --components {config.components} only where there is a --model")
         if config.advantages != "slot" or config.noise != "mirrored":
             raise UsageError(f"--components {config.components}: needs --advantages slot and --noise mirrored")
         if config.time_steps != 2 * config.components:

@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 CONFIG = Config(
     env="tests.problems:Counted",
     evaluations=240,
+    model="none",
     sampler="heterogeneous",
     hidden_sizes=(8,),
     update_epochs=2,

@@ -16,7 +16,9 @@ from ppo.training.trainer import Trainer
 
 SAMPLERS = ["random", "lhs", "uncertainty", "heterogeneous", "random:2,lhs:1", "tests.problems:CornerSampler"]
 CONVERTER = "ppo.studies.budget_problems:Converter"
-COUNTED = Config(env="tests.problems:Counted", hidden_sizes=(8,), update_epochs=1, candidates=8, drivers=0)
+COUNTED = Config(
+    env="tests.problems:Counted", model="none", hidden_sizes=(8,), update_epochs=1, candidates=8, drivers=0
+)
 
 
 def run(config, path, **options):
@@ -64,7 +66,7 @@ def test_a_check_is_paid_for_apart_and_said_before(tmp_path, capsys):
 
 
 def test_a_known_optimum_is_compared_with_for_nothing(tmp_path, capsys):
-    config = Config(evaluations=60, hidden_sizes=(8,), update_epochs=1, drivers=0)
+    config = Config(evaluations=60, model="none", hidden_sizes=(8,), update_epochs=1, drivers=0)
     summary = train(config, tmp_path / "run", pictures=False)
     assert summary["objective_evaluations"] == 60
     assert summary["eval_evaluations"] == 0
