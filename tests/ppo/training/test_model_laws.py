@@ -46,8 +46,9 @@ def run(config, path, **options):
 
 @pytest.mark.parametrize("env", ["rosenbrock", "branin"])
 def test_a_law_is_far_better_than_the_best_constant_knobs(env, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "OBJECTIVE_STEPS", 100)  # enough to tell
-    monkeypatch.setattr(module, "LAST_STEPS", 5)
+    less = {"OBJECTIVE_STEPS": 60, "REGRESSION_STEPS": 60, "CONDITIONS": 128, "STEPS_A_ROUND": 2, "LAST_STEPS": 2}
+    for name, value in less.items():  # enough to tell
+        monkeypatch.setattr(module, name, value)
     config = Config(env=env, evaluations=64, drivers=0)
     summary = run(config, tmp_path / "run")
     assert summary["objective_evaluations"] == 64
