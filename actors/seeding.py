@@ -25,9 +25,8 @@ class Stream(IntEnum):
     IMITATION = 9
     IMAGINED_STARTS = 10
     IMAGINED_ACTIONS = 11
-    DESIGN = 12
-    PLAN = 13
-    IMAGINED_ENV = 14
+    PLAN = 12
+    IMAGINED_ENV = 13
 
 
 def generator(seed: int, step: int, stream: Stream, *path: int) -> np.random.Generator:

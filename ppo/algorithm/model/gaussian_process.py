@@ -20,7 +20,7 @@ from ppo.algorithm.model.frame import Frame
 
 LEAST_NOISE, MOST_NOISE = 1e-9, 10.0
 LENGTHS = (0.02, 40.0)
-WARPS = (1e-4, 1e2)
+WARPS = (1e-10, 1e2)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class ModelLearner(Learner):
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
         assert config.evaluations is not None, "a model needs a budget"
         self.surrogate = Surrogate(spec, reused + config.evaluations)
-        self._job, self._imagined = job, 0
+        self._job, self._imagined, self._collected = job, 0, 0
         self._without_critic = False
         self._plan: Plan | None = None
 
@@ -117,7 +117,8 @@ class ModelLearner(Learner):
     def snapshot(self) -> Snapshot:
         """Returns the law, with a critic where it has one."""
         snapshot = self._policy_snapshot()
-        if not self.surrogate.fitted or self.live.sum() == 1 or self._without_critic:
+        doubted = self.surrogate.doubted and self._collected > 0
+        if not self.surrogate.fitted or self.live.sum() == 1 or self._without_critic or doubted:
             return snapshot
         return dataclasses.replace(snapshot, critic=self.surrogate.whole.critic())
 
@@ -133,12 +134,14 @@ class ModelLearner(Learner):
         states, values = evaluated(trajectory)
         scalars = self.surrogate.score(states, values) if self.surrogate.fitted else {}
         scalars |= collected(trajectory) if planned else super().learn(trajectory)
+        self._collected += not planned
         self.surrogate.evidence.add(states, values)
         if planned:
             self._count(trajectory)
         self._plan, last = None, self.complete
         self.surrogate.fit(self.policy, last)
-        if not self.surrogate.doubted:
+        # A law must come of something: where no round was collected, of a model that is doubted.
+        if not self.surrogate.doubted or (last and self._collected == 0):
             scalars |= self._learn_from_model(last)
         if not last:
             self.round_snapshot()  # planned now, since this is training and no broadcast
@@ -272,11 +275,16 @@ class ModelLearner(Learner):
 
     def state(self) -> State:
         """Returns the whole state."""
-        ours = {"imagined": np.array(self._imagined), "without_critic": np.array(self._without_critic)}
-        return super().state() | ours | prefixed("surrogate", self.surrogate.state())
+        ours = {"imagined": self._imagined, "collected": self._collected, "without_critic": self._without_critic}
+        return (
+            super().state()
+            | {name: np.array(value) for name, value in ours.items()}
+            | prefixed("surrogate", self.surrogate.state())
+        )
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
         super().restore(state)
-        self._imagined, self._without_critic = int(state["imagined"]), bool(state["without_critic"])
+        self._imagined, self._collected = int(state["imagined"]), int(state["collected"])
+        self._without_critic = bool(state["without_critic"])
         self.surrogate.restore(part_of("surrogate", state))

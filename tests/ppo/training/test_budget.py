@@ -105,7 +105,7 @@ def test_eighteen_thousand_evaluations_of_a_converter(tmp_path):
 @pytest.mark.parametrize("budget", [300, 1000])
 def test_a_small_budget_is_spent_better_than_by_longer_runs_so_far(budget, tmp_path):
     config = Config(env=CONVERTER, drivers=0, seed=401, eval_every=0)
-    run(dataclasses.replace(config, evaluations=budget), tmp_path / "budget")
+    run(dataclasses.replace(config, evaluations=budget, model="none"), tmp_path / "budget")
     for steps in (300, 1500):
         longer = resolve(dataclasses.replace(config, training_steps=steps))
         with Trainer(longer, tmp_path / f"{steps}", quiet=True) as trainer:
