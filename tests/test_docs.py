@@ -40,4 +40,4 @@ def test_the_commands_of_the_readme_on_its_objective_work(tmp_path, monkeypatch,
     assert (tmp_path / "runs" / "other" / "law.npz").is_file()
     columns = re.search(r"heater\.csv\"\)  # (.*)", readme)[1]
     assert (tmp_path / "heater.csv").read_text().splitlines()[0] == columns.replace(", ", ",")
-    assert "rows     360: 300 collect" in capsys.readouterr().out
+    assert "256 plan" in capsys.readouterr().out
