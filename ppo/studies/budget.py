@@ -13,9 +13,8 @@ import numpy as np
 
 from actors.law import Law
 from env.objectives import Objective
-from env.objectives.solve import polish
 from ppo.config import Config
-from ppo.evaluation.regret import with_best_constant
+from ppo.evaluation.shares import held_out_conditions, measure_scale
 from ppo.experiments.tables import machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
 
@@ -31,7 +30,6 @@ PROBLEMS = {
 BUDGETS = (300, 1000, 3000, 18000)
 LONGER = (150, 300, 600, 1500, 5000)  # training steps of 60 evaluations
 STEP = 60
-CONDITIONS, CANDIDATES, POLISHED = 128, 4096, 2
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,8 @@ class BudgetRun:
         """Trains in this process, and returns the row."""
         from ppo.experiments.workloads import training  # imported here, since it imports torch
 
-        objective, c = objective_and_conditions(self.problem)
+        objective = objective_of(self.problem)
+        c = held_out_conditions(objective.conditions)
         means, left = dict.fromkeys(BUDGETS, ""), list(self.marks)
         with training(self.config) as trainer:
             for _ in trainer:
@@ -77,25 +76,11 @@ class BudgetRun:
         return [self.key, self.problem, self.training, self.config.seed, *means.values()]
 
 
-def objective_and_conditions(problem: str) -> tuple[Objective, np.ndarray]:
-    """Returns a problem's objective, and the conditions at which laws are measured, ``[m, conditions]``."""
-    from scipy.stats import qmc
-
+def objective_of(problem: str) -> Objective:
+    """Returns the objective of a problem."""
     objective = PROBLEMS[problem].problem().objective()
     assert objective is not None, "a tuning problem"
-    return objective, 2 * qmc.Sobol(objective.conditions, rng=1).random(CONDITIONS) - 1
-
-
-def best_means(problem: str) -> tuple[float, float]:
-    """Returns the mean minimum of a problem's f over the conditions, and its mean with the best constant knobs."""
-    from scipy.stats import qmc
-
-    objective, c = objective_and_conditions(problem)
-    knobs = 2 * qmc.Sobol(objective.knobs, rng=2).random(CANDIDATES) - 1
-    values = np.stack([objective(knobs, np.broadcast_to(row, (CANDIDATES, len(row)))) for row in c])
-    starts = knobs[np.argsort(values, axis=1, kind="stable")[:, :POLISHED]]
-    _, best = polish(objective, starts, c)
-    return float(best.mean()), float(with_best_constant(objective, c).mean())
+    return objective
 
 
 def runs_of(seeds: int, quick: bool) -> list[BudgetRun]:
@@ -117,13 +102,13 @@ def run(options: Options) -> None:
     rows = run_all(options.out, runs_of(options.seeds, options.quick))["budget"]
     lines = []
     for name in PROBLEMS:
-        best, constant = best_means(name)
+        scale = measure_scale(objective_of(name))
         for budget in BUDGETS:
             cells = [name, f"{budget:,}"]
             for training in (f"{budget} evaluations", *(f"{steps} steps" for steps in LONGER)):
                 found = [row for row in rows if (row["problem"], row["training"]) == (name, training)]
                 means = numbers([row for row in found if row[str(budget)]], str(budget))
-                shares = (np.array(means) - best) / (constant - best)
+                shares = [scale.share(mean) for mean in means]
                 cells.append(f"{np.median(shares):.2g} ({max(shares):.2g})" if means else "")
             lines.append(cells)
     header = ["problem, knobs + conditions", "N", "--evaluations N", *(f"{steps} steps" for steps in LONGER)]
