@@ -64,10 +64,10 @@ def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *lines)) + "\n"
 
 
-def machine() -> str:
-    """Returns a sentence with the processor, the number of cores and the versions of the packages."""
+def machine(others: Sequence[str] = ("gymnasium", "stable-baselines3")) -> str:
+    """Returns a sentence with the processor, the number of cores and the versions of torch, NumPy and others."""
     packages = []
-    for name in ("torch", "numpy", "gymnasium", "stable-baselines3"):
+    for name in ("torch", "numpy", *others):
         try:
             packages.append(f"{name} {version(name)}")
         except PackageNotFoundError:
