@@ -42,6 +42,22 @@ METHODS = {
         ("botorch",),
         2000,
     ),
+    "surrogate": Method(
+        "surrogate:surrogate",
+        "four small networks that learn f in eight rounds, whose mean is minimised at each query",
+        "use a neural surrogate",
+    ),
+    "cma-es": Method(
+        "cma_es:cma_es",
+        "some conditions solved by CMA-ES, each from its solved neighbours, and splines between their knobs",
+        "solve some conditions and interpolate",
+        ("cma",),
+    ),
+    "differential-evolution": Method(
+        "differential_evolution:differential_evolution",
+        "the same with SciPy's differential evolution",
+        "solve some conditions and interpolate",
+    ),
     "law+polish": Method(
         "law:law_and_polish",
         "the law, then a Nelder-Mead search on f itself at each query",
