@@ -49,6 +49,15 @@ class TwoValleys(Objective):
         return np.where(c < 0, -0.6, 0.6), np.zeros(len(c))
 
 
+class Shifted(Quadratic):
+    """The same function and 1; without this stand-in for noise it is the function itself."""
+
+    noise_free = Quadratic()
+
+    def __call__(self, x, c):
+        return super().__call__(x, c) + 1
+
+
 class Counted(Quadratic):
     """The same function, its minimum not known: each evaluation takes a while and adds a byte to a file."""
 

@@ -1,6 +1,5 @@
 """The runs behind ``ppo.compare``: each measures the law of one method, one budget and one seed."""
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,10 @@ from ppo.evaluation.shares import Scale, held_out_conditions, measure_scale, noi
 from ppo.experiments.rivals.registry import METHODS
 from ppo.experiments.tables import Row, numbers
 
+COLUMNS = (
+    *("run", "problem", "method", "evaluations", "seed"),
+    *("spent", "evaluations a query", "seconds", "ms a query", "mean f", "share"),
+)
 FIRST_SEED = 501  # no seed from here on was used while anything was chosen
 
 
@@ -49,10 +52,7 @@ class ComparisonRun:
         seed: seed of the method.
     """
 
-    columns: ClassVar[Sequence[str]] = (
-        *("run", "problem", "method", "evaluations", "seed"),
-        *("spent", "evaluations a query", "seconds", "ms a query", "mean f", "share"),
-    )
+    columns: ClassVar[Sequence[str]] = COLUMNS
     group: ClassVar[str] = "compare"
     problem: Problem
     scale: Scale
@@ -69,7 +69,7 @@ class ComparisonRun:
         """Learns and queries a law in this process, on one thread, and returns the row."""
         from threadpoolctl import threadpool_limits
 
-        from ppo.experiments.rivals.metered import Metered
+        from ppo.experiments.rivals.metered import Metered, finite
 
         objective = Metered(self.problem, self.evaluations)
         truth, c = noise_free(objective_of(self.problem)), held_out_conditions(objective.conditions)
@@ -83,8 +83,7 @@ class ComparisonRun:
             with objective.answering():
                 x = np.clip(law(c), -1, 1)
             query = 1000 * (time.perf_counter() - started) / len(c)
-        values = truth(x, c)
-        mean = float(values.mean()) if np.isfinite(values).all() else math.inf
+        mean = float(finite(self.problem, x, c, truth(x, c)).mean())
         asked = (objective.spent - spent) / len(c)
         figures = [f"{asked:.3g}", f"{seconds:.4g}", f"{query:.4g}", f"{mean:.17g}", f"{self.scale.share(mean):.6g}"]
         return [self.key, problem_name(self.problem), self.method, self.evaluations, self.seed, spent, *figures]

@@ -34,8 +34,8 @@ def advice(results: Sequence[Result], constant_is_best: bool = False) -> str:
     for _, group in itertools.groupby(verdicts, key=lambda verdict: verdict[1]):
         same = list(group)
         (first, *_), (last, _, sentence) = same[0], same[-1]
-        span = f"{last:,}" if first == last else f"{first:,} to {last:,} (figures: {last:,})"
-        sentences.append(f"With {span} evaluations, {sentence}")
+        span = f"{last:,} evaluations" if first == last else f"{first:,} to {last:,} evaluations (figures: {last:,})"
+        sentences.append(f"With {span}, {sentence}")
     return " ".join(sentences)
 
 

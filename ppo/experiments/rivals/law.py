@@ -3,6 +3,7 @@
 import numpy as np
 
 from actors.law import Law
+from env.errors import UsageError
 from ppo.config import Config
 from ppo.experiments.rivals.metered import Metered, RivalLaw
 from ppo.experiments.workloads import training
@@ -24,10 +25,13 @@ def law(objective: Metered, evaluations: int, seed: int) -> RivalLaw:
         drivers=0,
         eval_every=0,
     )
-    with training(config) as trainer:
-        for _ in trainer:
-            objective.charge(trainer.learner.evaluations - objective.spent)
-        return Law(trainer.learner.snapshot())
+    try:
+        with training(config) as trainer:
+            for _ in trainer:
+                objective.charge(trainer.learner.evaluations - objective.spent)
+            return Law(trainer.learner.snapshot())
+    except FloatingPointError as error:
+        raise UsageError(f"--env {problem.env}: {error}") from None
 
 
 def law_and_polish(objective: Metered, evaluations: int, seed: int) -> RivalLaw:

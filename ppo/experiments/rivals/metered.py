@@ -5,11 +5,25 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from env.errors import UsageError
 from env.make import Problem
 from env.objectives import Objective
 
 RivalLaw = Callable[[np.ndarray], np.ndarray]
 """Maps conditions ``[m, conditions]`` to knobs ``[m, knobs]``, all in [-1, 1]."""
+
+
+def finite(problem: Problem, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Returns values of f ``[n]`` of a problem as they are.
+
+    Raises:
+        UsageError: one of them is not finite.
+    """
+    bad = np.flatnonzero(~np.isfinite(f))
+    if len(bad):
+        at = f"knobs {x[bad[0]].tolist()} and conditions {c[bad[0]].tolist()}"
+        raise UsageError(f"--env {problem.env}: f is {f[bad[0]]} at {at}; only where f is finite can it be compared")
+    return f
 
 
 class OverBudgetError(AssertionError):
@@ -19,15 +33,13 @@ class OverBudgetError(AssertionError):
 class Metered(Objective):
     """An objective whose evaluations are counted and limited; it does not tell its optimum.
 
-    A value that is not finite is given as the largest finite one so far, so that rivals need not know of failures.
-
     Args:
         problem: the problem, for rivals that build it themselves.
         limit: evaluations that may be spent.
 
     Attributes:
         spent: evaluations so far.
-        limit: evaluations that may be spent; None while queries are answered, which are counted alone.
+        limit: evaluations that may be spent.
     """
 
     def __init__(self, problem: Problem, limit: int):
@@ -37,7 +49,6 @@ class Metered(Objective):
         self.knobs, self.conditions = objective.knobs, objective.conditions
         self._f: Objective = objective
         self._limit: int | None = limit
-        self._worst = -np.inf
 
     @property
     def left(self) -> int:
@@ -56,10 +67,8 @@ class Metered(Objective):
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
         self.charge(len(x))
-        f = np.asarray(self._f(np.clip(x, -1, 1), c), np.float64)
-        good = np.isfinite(f)
-        self._worst = max(self._worst, f[good].max(initial=-np.inf))
-        return np.where(good, f, self._worst if np.isfinite(self._worst) else 0.0)
+        x = np.clip(x, -1, 1)
+        return finite(self.problem, x, c, self._f(x, c))
 
     @contextmanager
     def answering(self) -> Iterator["Metered"]:
