@@ -7,6 +7,7 @@ import numpy as np
 from ppo.experiments.rivals.metered import Metered, RivalLaw
 
 EACH = 15  # evaluations at one condition, for each knob and once more
+LEAST = 10  # evaluations at one condition where there would be too few conditions otherwise
 FIRST = 3  # times as many at the first condition, which has no neighbour
 NEIGHBOURS = 3  # solved conditions from whose knobs a search may start
 Function = Callable[[np.ndarray], np.ndarray]
@@ -30,7 +31,8 @@ def solve_and_interpolate(objective: Metered, evaluations: int, seed: int, solve
     from scipy.interpolate import RBFInterpolator
     from scipy.stats import qmc
 
-    m = max(1, evaluations // (EACH * (objective.knobs + 1)) - (FIRST - 1))
+    wanted = evaluations // (EACH * (objective.knobs + 1)) - (FIRST - 1)
+    m = max(1, wanted, min(2 * (objective.conditions + 1), evaluations // LEAST - (FIRST - 1)))
     each = evaluations // (m + FIRST - 1)
     c = 2 * qmc.LatinHypercube(objective.conditions, rng=seed).random(m) - 1
     distances = np.linalg.norm(c[:, None] - c, axis=2)

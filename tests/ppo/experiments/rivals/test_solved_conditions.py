@@ -55,5 +55,5 @@ def test_no_budget_is_exceeded_and_starts_are_knobs_of_solved_conditions(evaluat
 def test_too_few_conditions_for_a_spline_are_answered_by_the_nearest(monkeypatch):
     monkeypatch.setattr(solved_conditions, "FIRST", 1)
     ends = iter([np.array([0.1, 0.2]), np.array([0.3, 0.4])])
-    law = solve_and_interpolate(Metered(QUADRATIC, 90), 90, 1, lambda *_: next(ends))
+    law = solve_and_interpolate(Metered(QUADRATIC, 20), 20, 1, lambda *_: next(ends))
     np.testing.assert_array_equal(np.unique(law(np.linspace(-1, 1, 9)[:, None])), [0.1, 0.2, 0.3, 0.4])
