@@ -1,4 +1,4 @@
-"""Laws of small budgets: --evaluations N beside what longer trainings with the defaults have after N evaluations.
+"""Laws of small budgets without a model: --evaluations N --model none beside what longer trainings with the defaults have after N evaluations.
 
 Mean regret over 128 conditions, as a share of that of the best constant knobs: 0 is the optimum, 1 no better than
 constant knobs. Median (worst) over seeds that were not used while the schedules were chosen, nor were the problems.
@@ -89,7 +89,7 @@ def runs_of(seeds: int, quick: bool) -> list[BudgetRun]:
     runs = []
     for name, problem in PROBLEMS.items():
         for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-            base = dataclasses.replace(problem, seed=seed, drivers=0, eval_every=0)
+            base = dataclasses.replace(problem, seed=seed, drivers=0, eval_every=0, model="none")
             runs += [BudgetRun(name, dataclasses.replace(base, evaluations=n), (n,)) for n in budgets]
             for steps in longer:
                 marks = tuple(n for n in budgets if n <= steps * STEP)
