@@ -1,4 +1,4 @@
-"""Laws of small budgets without a model: --evaluations N --model none beside what longer trainings with the defaults have after N evaluations.
+"""Laws of small budgets without a model: --evaluations N --model none, beside what longer trainings have after N.
 
 Mean regret over 128 conditions, as a share of that of the best constant knobs: 0 is the optimum, 1 no better than
 constant knobs. Median (worst) over seeds that were not used while the schedules were chosen, nor were the problems.

@@ -39,7 +39,7 @@ class RunArchive:
 
     def __init__(self, config: ResolvedConfig, job: Job, path: pathlib.Path, name: str | None):
         self._job, self._path = job, path
-        self._tuning = job.problem.family == "tuning"
+        self._tuning, self._modelled = job.problem.family == "tuning", config.model != "none"
         self._wanted = self._tuning or config.record
         self._contents = read_of_run(path, job, name) if name and self._wanted else None
         self._replay: Replay | None = None
@@ -61,7 +61,7 @@ class RunArchive:
         if not len(self.reused):
             return self.reused
         sound = self.reused[~self.reused["failed"]]
-        if enough(len(sound), sound["x"].shape[1], sound["c"].shape[1]):
+        if self._modelled or enough(len(sound), sound["x"].shape[1], sound["c"].shape[1]):
             return sound
         self.too_few = f"--reuse: {len(sound)} evaluations are kept, and are too few for a law to start from"
         return sound[:0]
