@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from env.errors import UsageError
 from env.make import Problem
 from env.objectives import Objective
 from ppo.config.command_line import keyword_words
@@ -35,9 +36,18 @@ class ScaleRun:
         return problem_name(self.problem)
 
     def run(self) -> list[Any]:
-        """Measures in this process, and returns the row."""
+        """Measures in this process, and returns the row.
+
+        Raises:
+            UsageError: f is not finite everywhere.
+        """
         scale = measure_scale(noise_free(objective_of(self.problem)))
-        return [self.key, *(f"{mean:.17g}" for mean in (scale.best, scale.constant, scale.random))]
+        means = (scale.best, scale.constant, scale.random)
+        if not np.isfinite(means).all():
+            raise UsageError(
+                f"--env {self.problem.env}: f is not finite everywhere; only where it is can it be compared"
+            )
+        return [self.key, *(f"{mean:.17g}" for mean in means)]
 
 
 @dataclass(frozen=True)

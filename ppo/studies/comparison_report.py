@@ -19,7 +19,7 @@ HEADER = (
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
 MARKERS = "osD^v<>"
 PACKAGES = ("scipy", "botorch", "cma")
-TINY = 1e-16  # shares below it are drawn as if they were equal to it
+DRAWN = (1e-16, 1e6)  # shares outside are drawn at these ends
 
 
 def report(problem: str, results: Sequence[Result], scale: Scale, methods: Sequence[str], seeds: int) -> str:
@@ -86,7 +86,7 @@ def draw(path: pathlib.Path, problem: str, results: Sequence[Result]) -> None:
     for i, method in enumerate(present):
         here = [result for result in results if result.method == method]
         place = list(METHODS).index(method)
-        shares = [np.maximum(result.shares, TINY) for result in here]
+        shares = [np.clip(result.shares, *DRAWN) for result in here]
         middle = np.array([np.median(one) for one in shares])
         ends = np.array([[m - one.min(), one.max() - m] for m, one in zip(middle, shares, strict=True)]).T
         asked = np.mean([result.asked for result in here])

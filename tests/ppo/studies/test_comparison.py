@@ -42,6 +42,11 @@ def test_an_f_that_is_not_finite_is_one_line():
     assert "\n" not in str(error.value)
 
 
+def test_an_f_that_is_not_finite_has_no_scale():
+    with pytest.raises(UsageError, match=r"--env tests\.problems:ReturnsNaN: f is not finite everywhere"):
+        ScaleRun(Problem("tests.problems:ReturnsNaN")).run()
+
+
 def test_the_scale_is_kept_to_the_last_digit(monkeypatch):
     monkeypatch.setattr(shares, "CANDIDATES", 16)
     monkeypatch.setattr(shares, "CONDITIONS", 8)
