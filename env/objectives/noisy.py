@@ -22,7 +22,7 @@ class Noisy(Objective):
     estimates it from 4,096 evaluations, which are not counted, so the other objective must be cheap.
 
     Attributes:
-        objective: the objective without noise, with which a law can be measured.
+        noise_free: the objective without noise, with which a law can be measured.
         deviation: standard deviation of the noise, in the objective's own unit.
 
     Args:
@@ -51,22 +51,22 @@ class Noisy(Objective):
             )
         if not isinstance(noise_seed, int) or not 0 <= noise_seed < 2**64:
             raise UsageError(f"--env-kwargs noise_seed={noise_seed}: must be a whole number from 0 to 2^64 - 1")
-        self.objective = _make(str(of), {"dims": dims, "knobs": knobs}, kwargs)
-        self.knobs, self.conditions = self.objective.knobs, self.objective.conditions
-        self.metric = "mse" if level else self.objective.metric  # noise may take f below 0, where msle is not defined
+        self.noise_free = _make(str(of), {"dims": dims, "knobs": knobs}, kwargs)
+        self.knobs, self.conditions = self.noise_free.knobs, self.noise_free.conditions
+        self.metric = "mse" if level else self.noise_free.metric  # noise may take f below 0, where msle is not defined
         self.noise_seed = noise_seed
         z = _spread(POINTS, self.dims)
-        deviation = float(np.std(self.objective(z[:, : self.knobs].copy(), z[:, self.knobs :].copy())))
+        deviation = float(np.std(self.noise_free(z[:, : self.knobs].copy(), z[:, self.knobs :].copy())))
         if not np.isfinite(deviation):
             raise UsageError(f"--env-kwargs of={of}: its f must be finite everywhere, so that the noise has a scale")
         self.deviation = level * deviation
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return self.objective(x, c) + self.deviation * standard_normal(np.concatenate([x, c], axis=1), self.noise_seed)
+        return self.noise_free(x, c) + self.deviation * standard_normal(np.concatenate([x, c], axis=1), self.noise_seed)
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Returns the best knobs without noise, and f without noise at them; see ``Objective.solve``."""
-        return self.objective.solve(c)
+        return self.noise_free.solve(c)
 
 
 def standard_normal(points: np.ndarray, seed: int) -> np.ndarray:

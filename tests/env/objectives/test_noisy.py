@@ -76,7 +76,7 @@ def test_noise_is_a_share_of_the_deviation_of_f(keywords, objective):
     assert (noisy.knobs, noisy.conditions) == (objective.knobs, objective.conditions)
     x, c = states(20000, noisy.knobs), states(20000, noisy.conditions, seed=1)
     f, level = objective(x, c), keywords.get("level", 0.05)
-    assert noisy.objective(x, c).tobytes() == f.tobytes()
+    assert noisy.noise_free(x, c).tobytes() == f.tobytes()
     noise = noisy(x, c) - f
     assert noisy.deviation == pytest.approx(level * f.std(), rel=0.03)
     assert noise.std() == pytest.approx(noisy.deviation, rel=0.03)
