@@ -28,9 +28,8 @@ def test_the_bent_valleys_minimum():
     ],
 )
 def test_built_in_problems_have_the_sizes_that_their_names_say(problem, state, value):
-    objective, c = budget.objective_and_conditions(problem)
+    objective = budget.objective_of(problem)
     assert problem.endswith(f"{objective.knobs} + {objective.conditions}")
-    assert c.shape == (budget.CONDITIONS, objective.conditions)
     knobs, conditions = np.split(np.array([state]), [objective.knobs], axis=1)
     assert objective(knobs, conditions)[0] == pytest.approx(value, abs=1e-5)
 

