@@ -43,8 +43,7 @@ class Critic:
     def unwarped(self, warped: np.ndarray) -> np.ndarray:
         """Returns f, in the objective's own unit, for its warped values."""
         _, _, _, warp, side, low, spread = self.scalars
-        place = shrunk(side * warped, warp)
-        return low + spread * (place if side > 0 else 1 - place)
+        return unwarped(warped, warp, side > 0, low, spread)
 
     def _kernel(self, states: np.ndarray) -> np.ndarray:
         return matern(states / self.lengths, self._scaled)
@@ -86,3 +85,10 @@ def stretched(place: np.ndarray, warp: float) -> np.ndarray:
 def shrunk(value: np.ndarray, warp: float) -> np.ndarray:
     """Returns the place whose ``stretched`` value is given."""
     return warp * np.where(value > 0, np.expm1(np.maximum(value, 0)), value)
+
+
+def unwarped(warped: np.ndarray, warp: float, from_low: bool, low: float, spread: float) -> np.ndarray:
+    """Returns f for its warped values, from the lowest value, the range and the end that the warp stretches."""
+    if from_low:
+        return low + spread * shrunk(warped, warp)
+    return low + spread * (1 - shrunk(-warped, warp))

@@ -10,7 +10,7 @@ from actors.policy import Policy, normalise
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from env.description import Description
-from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages
+from ppo.algorithm.advantages import gae, leave_one_out_advantages
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.components import GateBatch, component_advantages, pair_advantages, slot_weights
 from ppo.algorithm.conditions import fixed_conditions
@@ -285,7 +285,7 @@ def _slot_advantages(trajectory: Trajectory, rank_weight: float, bandwidth: floa
     """Returns leave-one-out advantages ``[E, T]``, weighted so that all conditions count alike."""
     advantages = leave_one_out_advantages(trajectory.objectives[:, 1:], trajectory.actions, rank_weight)
     conditions = trajectory.obs[:, 0, trajectory.actions.shape[2] :]
-    return advantages * inverse_density_weights(conditions, bandwidth)[:, None]
+    return advantages * slot_weights(conditions, bandwidth)
 
 
 def _rows(array: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from actors.critic import ROOT5, Critic, shrunk, stretched
+from actors.critic import ROOT5, Critic, stretched, unwarped
 from ppo.algorithm.model.frame import Frame
 
 LEAST_NOISE, MOST_NOISE = 1e-9, 10.0
@@ -66,7 +66,10 @@ class GaussianProcess:
 
     Attributes:
         level, variance: profiled mean and variance of the warped f.
-        loss: negative logarithm of the marginal likelihood of ``values`` and of the prior.
+        scaled: ``states`` in the frame, in units of the length scales.
+        targets: warped values, ``[n]``.
+        factor: lower Cholesky factor of their covariance, as a share of the variance, ``[n, n]``.
+        weights: what the kernel at each state is multiplied with, ``[n]``.
     """
 
     def __init__(
@@ -104,10 +107,8 @@ class GaussianProcess:
 
     def unwarped(self, warped: np.ndarray) -> np.ndarray:
         """Returns f for its warped values."""
-        warp = self.hyperparameters.warp
-        if self.hyperparameters.side == "low":
-            return self.low + self.range * shrunk(warped, warp)
-        return self.low + self.range * (1 - shrunk(-warped, warp))
+        hyper = self.hyperparameters
+        return unwarped(warped, hyper.warp, hyper.side == "low", self.low, self.range)
 
     def noise_of(self, value: float) -> float:
         """Returns the standard deviation of the noise about a value of f, in the unit of f."""

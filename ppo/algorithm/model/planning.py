@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
-from actors.critic import Critic
+from actors.law import centre_states
 from actors.plan import Plan
 from actors.policy import Policy
 from ppo.algorithm.model.gaussian_process import GaussianProcess
@@ -53,16 +53,13 @@ def design(knobs: int, conditions: int, slots: int, rng: np.random.Generator) ->
 
 def plan_of(states: np.ndarray, knobs: int) -> Plan:
     """Returns the plan that evaluates f at states ``[slots, knobs + conditions]``."""
-    starts = states.copy()
-    starts[:, :knobs] = 0.0
-    return Plan(starts, states[:, :knobs])
+    return Plan(centre_states(states[:, knobs:], knobs), states[:, :knobs])
 
 
 def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> Prospect:
     """Searches the model for the best knobs at conditions ``[m, conditions]``: spread ones, components, neighbours."""
     m, knobs = len(conditions), policy.spec.action_dim
-    centred = np.concatenate([np.zeros((m, knobs)), conditions], axis=1)
-    means = np.clip(policy.proposals(centred)[:, policy.live], -1, 1)
+    means = np.clip(policy.proposals(centre_states(conditions, knobs))[:, policy.live], -1, 1)
     low, high = (bound[:, None] for bound in model.window(conditions, knobs))
     spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
     candidates = np.concatenate([means, spread], axis=1)
@@ -78,7 +75,7 @@ def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng
     return Prospect(conditions, best, least, own.min(axis=1), policy.live[own.argmin(axis=1)])
 
 
-def expected_at(model: GaussianProcess | Critic, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+def expected_at(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     """Returns the warped f expected of knobs ``[m, p, knobs]`` at conditions ``[m, conditions]``, ``[m, p]``."""
     m, p, _ = knobs.shape
     repeated = np.broadcast_to(conditions[:, None], (m, p, conditions.shape[1]))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actors.law import centre_states
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec, Snapshot
 from env.objectives import Objective
@@ -179,8 +180,7 @@ class Surrogate(Objective):
         if n <= MOST_POINTS:
             return np.arange(n)
         states = self.evidence.states
-        centred = states.copy()
-        centred[:, : self.knobs] = 0.0
+        centred = centre_states(states[:, self.knobs :], self.knobs)
         offsets = policy.proposals(centred)[:, policy.live] - states[:, None, : self.knobs]
         order = np.argsort((offsets**2).sum(axis=2).min(axis=1), kind="stable")
         near, others = np.split(order, [MOST_POINTS // 2])
@@ -191,8 +191,8 @@ class Surrogate(Objective):
         """Returns the evidence, and what is not a function of it alone."""
         return {
             **prefixed("evidence", self.evidence.state()),
-            **prefixed("whole", _fit_state(self._whole, self._spec)),
-            **prefixed("local", _fit_state(self._local, self._spec)),
+            **prefixed("whole", _fit_state(self._whole)),
+            **prefixed("local", _fit_state(self._local)),
             "fitted_at": np.array(self._fitted_at),
             "gain": np.array(self.gain),
         }
@@ -205,7 +205,7 @@ class Surrogate(Objective):
         self._fitted_at, self.gain, self._processes = int(state["fitted_at"]), float(state["gain"]), {}
 
 
-def _fit_state(made_of: Fit | None, spec: NetworkSpec) -> State:
+def _fit_state(made_of: Fit | None) -> State:
     """Returns a fit as arrays; all are empty for None."""
     if made_of is None:
         return dict.fromkeys(("taken", "numbers", "theta"), np.empty(0))
