@@ -1,7 +1,7 @@
 """The critic of a law: predicts f(x, c), so that the best of several proposals can be told. It needs NumPy alone.
 
-It is the posterior of a Gaussian process with a Matern-5/2 kernel and a warp of f, as the learner fitted it;
-``ppo.algorithm.model.gaussian_process`` describes both.
+It is the posterior of a Gaussian process with a warp of f, as the learner fitted it;
+``ppo.algorithm.model.gaussian_process`` describes it.
 """
 
 import functools
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-
-ROOT5 = 5**0.5
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,8 @@ class Critic:
         weights: what the kernel at each of them is multiplied with, ``[n]``.
         lengths: length scale of each coordinate, ``[dims]``.
         scalars: level and variance of the warped f, noise as a share of the variance, warp, side that it stretches (1:
-            the low values, -1: the high ones), lowest value of f and range of the values, ``[7]``.
+            the low values, -1: the high ones), lowest value of f, range of the values and the kernel's number in
+            ``KERNELS``, ``[8]``.
     """
 
     ARRAYS: ClassVar = ("states", "weights", "lengths", "scalars")
@@ -42,11 +41,12 @@ class Critic:
 
     def unwarped(self, warped: np.ndarray) -> np.ndarray:
         """Returns f, in the objective's own unit, for its warped values."""
-        _, _, _, warp, side, low, spread = self.scalars
+        warp, side, low, spread = self.scalars[3:7]
         return unwarped(warped, warp, side > 0, low, spread)
 
     def _kernel(self, states: np.ndarray) -> np.ndarray:
-        return matern(states / self.lengths, self._scaled)
+        kernel = KERNELS[int(self.scalars[7])]
+        return kernel(squared_distances(states / self.lengths, self._scaled))
 
     @functools.cached_property
     def _scaled(self) -> np.ndarray:
@@ -55,16 +55,32 @@ class Critic:
     @functools.cached_property
     def _factor(self) -> np.ndarray:
         """Lower Cholesky factor of the covariance of the evaluations, as a share of the variance, ``[n, n]``."""
-        return np.linalg.cholesky(matern(self._scaled, self._scaled) + self.scalars[2] * np.eye(len(self.states)))
+        return np.linalg.cholesky(self._kernel(self.states) + self.scalars[2] * np.eye(len(self.states)))
 
 
-def matern(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns the Matern-5/2 correlation of points ``[m, dims]`` and ``[n, dims]``, scaled by the lengths, ``[m, n]``.
+def matern(squared: np.ndarray) -> np.ndarray:
+    """Returns the Matern-5/2 correlation for squared distances in units of the lengths, ``[m, n]``.
 
     Source: Rasmussen & Williams 2006, eq. 4.17.
     """
-    radius = ROOT5 * np.sqrt(squared_distances(a, b))
-    return (1 + radius + radius * radius / 3) * np.exp(-radius)
+    radius = np.sqrt(5 * squared)
+    decay = np.exp(-radius)
+    radius += 1
+    radius += (5 / 3) * squared
+    decay *= radius
+    return decay
+
+
+def rbf(squared: np.ndarray) -> np.ndarray:
+    """Returns the correlation of the squared exponential kernel, also called RBF, likewise.
+
+    Source: Rasmussen & Williams 2006, eq. 4.9.
+    """
+    halves = -0.5 * squared
+    return np.exp(halves, out=halves)
+
+
+KERNELS = (matern, rbf)
 
 
 def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:

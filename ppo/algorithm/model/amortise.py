@@ -2,23 +2,44 @@
 
 For each of many conditions the model is searched for its best knobs. They are assigned to the component whose mean is
 nearest; where none is near, a component that nothing was assigned to starts anew. The means are then fitted to what is
-assigned to them, and last to the least f that the model expects of them (Amos 2023, arXiv 2202.00665: amortisation by
-regression, and by the objective). The gate is fitted to the same assignment.
+assigned to them (Amos 2023, arXiv 2202.00665: amortisation by regression). Beyond the conditions at which a component
+is the best one it is fitted to its own valley, so that it is as good there where another one takes over.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-import torch
 from scipy.optimize import minimize
 
 from actors.law import centre_states
-from actors.snapshot import NetworkSpec
+from actors.policy import Policy
+from actors.snapshot import NetworkSpec, Snapshot
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.network import forward
+from ppo.algorithm.model.regression import Regression, layer_inputs
 
 FAR = 0.05  # distance in knobs from which another component is worth having
-GATE_WEIGHT = 1e-4  # of the gate's cross entropy beside squared distances
+ASSIGNMENTS, ASSIGNMENT_STEPS = 3, 10
+VALLEY = 0.3  # distance in knobs within which a minimum belongs to the same valley
+NEARLY = 0.1  # of the std of the warped f: by so much a valley may be above the best one
+FOLLOWED = 3  # times that one component is fitted to its valley, which is searched from where it stands
 PRECISE = {"maxcor": 20, "ftol": 1e-15, "gtol": 1e-12}
-POLISHING = 60  # iterations
+POLISHING, GATE_STEPS = 60, 200  # iterations of L-BFGS-B
+GATE_RIDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Knobs that components are to give.
+
+    Attributes:
+        conditions: ``[m, conditions]``.
+        components: ``[m]``.
+        knobs: ``[m, knobs]``.
+    """
+
+    conditions: np.ndarray
+    components: np.ndarray
+    knobs: np.ndarray
 
 
 def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
@@ -39,8 +60,13 @@ def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) 
     start = np.clip(knobs, low, high).reshape(-1)
     found = minimize(total, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     best = found.x.reshape(shape)
-    before, after = (model.mean(np.concatenate([x, conditions], axis=1)) for x in (knobs, best))
+    before, after = (expected(model, x, conditions) for x in (knobs, best))
     return np.where((after <= before)[:, None], best, knobs)
+
+
+def expected(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+    """Returns the warped f that a model expects of knobs ``[m, knobs]`` at conditions ``[m, conditions]``, ``[m]``."""
+    return model.mean(np.concatenate([knobs, conditions], axis=1))
 
 
 def assigned(targets: np.ndarray, means: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
@@ -68,58 +94,96 @@ def assigned(targets: np.ndarray, means: np.ndarray, live: np.ndarray) -> tuple[
     return distances.argmin(axis=1), anew
 
 
-class Amortisation:
-    """Fits a policy's means and gate at some conditions, by SciPy's L-BFGS-B.
+def several(
+    snapshot: Snapshot, model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray, std: float, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fits as many components as it takes to the best knobs.
 
     Args:
-        spec: the policy's network.
-        conditions: ``[m, conditions]``.
-        components: component that is to be the best at each of them, ``[m]``.
+        snapshot: the policy to start from.
+        model: gives the components' own valleys.
+        knobs: best ones, ``[m, knobs]``.
+        conditions: at which they are, ``[m, conditions]``.
+        std: of a component that starts anew.
+        steps: of the last regression.
+
+    Returns:
+        Parameters of the policy, ``[size]``, and the component of each of the best knobs, ``[m]``.
     """
-
-    def __init__(self, spec: NetworkSpec, conditions: np.ndarray, components: np.ndarray):
-        self._spec, self._conditions = spec, conditions
-        self._obs = torch.from_numpy(centre_states(conditions, spec.action_dim))
-        self._own = torch.from_numpy(spec.own_outputs(components)[:, : spec.action_dim])
-        self._components = torch.from_numpy(components)
-
-    def to_targets(self, theta: np.ndarray, targets: np.ndarray, steps: int) -> np.ndarray:
-        """Returns parameters under which the means are near targets ``[m, knobs]``."""
-        goal = torch.from_numpy(targets)
-        return self._fitted(theta, steps, lambda means: ((means - goal) ** 2).sum(1).mean())
-
-    def to_model(self, theta: np.ndarray, model: GaussianProcess, steps: int) -> np.ndarray:
-        """Returns parameters under which a model expects the least f of the means."""
-        return self._fitted(theta, steps, lambda means: Expected.apply(means, model, self._conditions))
-
-    def _fitted(self, theta: np.ndarray, steps: int, loss_of_means) -> np.ndarray:
-        def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            parameters = torch.from_numpy(flat).requires_grad_()
-            out = forward(self._spec, parameters, self._obs)
-            value = loss_of_means(out.gather(1, self._own))
-            if self._spec.components > 1:
-                logits = out[:, -self._spec.components :]
-                value = value + GATE_WEIGHT * torch.nn.functional.cross_entropy(logits, self._components)
-            (slope,) = torch.autograd.grad(value, parameters)
-            return value.item(), slope.numpy()
-
-        options = PRECISE | {"maxiter": steps}
-        return minimize(loss, theta.copy(), jac=True, method="L-BFGS-B", options=options).x
+    spec, theta = snapshot.spec, snapshot.theta.copy()
+    live = np.ones(spec.components, bool) if snapshot.live is None else snapshot.live.copy()
+    for _ in range(ASSIGNMENTS):
+        components, anew = assigned(knobs, proposals(spec, theta, conditions), live)
+        for component, place in anew.items():
+            spec.place(theta, component, place, std)
+            live[component] = True
+        theta = regressed(spec, theta, Targets(conditions, components, knobs), ASSIGNMENT_STEPS)
+    targets = overlapping(spec, theta, model, Targets(conditions, components, knobs))
+    theta = regressed(spec, theta, targets, steps)
+    fit_gate(spec, theta, conditions, components)
+    return theta, components
 
 
-class Expected(torch.autograd.Function):
-    """The mean f that a model expects of knobs ``[m, knobs]``, and the square of how far they are out of bounds."""
+def overlapping(spec: NetworkSpec, theta: np.ndarray, model: GaussianProcess, best: Targets) -> Targets:
+    """Adds to the best knobs those of the other components' valleys where they are nearly as good."""
+    means = np.clip(proposals(spec, theta, best.conditions), -1, 1)
+    limit = expected(model, best.knobs, best.conditions) + NEARLY * model.targets.std()
+    rows = [best]
+    for component in np.unique(best.components):
+        others = np.flatnonzero(best.components != component)
+        if len(others):
+            start, conditions = means[others, component], best.conditions[others]
+            found = polished(model, start, conditions)
+            nearly = expected(model, found, conditions) < limit[others]
+            nearly &= np.abs(found - start).max(axis=1) < VALLEY
+            nearly &= np.abs(found - best.knobs[others]).max(axis=1) > FAR  # else it is the same valley
+            rows.append(Targets(conditions[nearly], np.full(nearly.sum(), component), found[nearly]))
+    parts = ((row.conditions, row.components, row.knobs) for row in rows)
+    return Targets(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    @staticmethod
-    def forward(ctx, means, model: GaussianProcess, conditions: np.ndarray):
-        knobs = means.detach().numpy()
-        inside = np.clip(knobs, *model.window(conditions, knobs.shape[1]))
-        values, slopes = model.mean_and_slope(np.concatenate([inside, conditions], axis=1), knobs.shape[1])
-        unit = 1.0 if model.frame is None else model.frame.radius
-        outside = (knobs - inside) / unit
-        ctx.slopes = (np.where(outside == 0, slopes, 0.0) + 2 * outside / unit) / len(knobs)
-        return means.new_tensor(values.mean() + (outside**2).sum(axis=1).mean())
 
-    @staticmethod
-    def backward(ctx, slope):
-        return slope * torch.from_numpy(ctx.slopes), None, None
+def alone(
+    spec: NetworkSpec, theta: np.ndarray, model: GaussianProcess, component: int, conditions: np.ndarray, steps: int
+) -> np.ndarray:
+    """Returns parameters under which one component gives the best knobs of the valley that it is in."""
+    for left in reversed(range(FOLLOWED)):
+        start = np.clip(proposals(spec, theta, conditions)[:, component], -1, 1)
+        knobs = polished(model, start, conditions)
+        targets = Targets(conditions, np.full(len(knobs), component), knobs)
+        theta = regressed(spec, theta, targets, ASSIGNMENT_STEPS if left else steps)
+    return theta
+
+
+def regressed(spec: NetworkSpec, theta: np.ndarray, targets: Targets, steps: int) -> np.ndarray:
+    """Returns parameters under which the components' means are near their targets."""
+    outputs = spec.own_outputs(targets.components)[:, : spec.action_dim]
+    obs = centre_states(targets.conditions, spec.action_dim)
+    return Regression(spec, obs, outputs, targets.knobs).fitted(theta, steps)
+
+
+def proposals(spec: NetworkSpec, theta: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+    """Returns the components' means at conditions ``[m, conditions]``, ``[m, K, knobs]``."""
+    return Policy(Snapshot(0, spec, theta)).proposals(centre_states(conditions, spec.action_dim))
+
+
+def fit_gate(spec: NetworkSpec, theta: np.ndarray, conditions: np.ndarray, components: np.ndarray) -> None:
+    """Fits the gate, in place, to the components ``[m]`` that are the best at conditions ``[m, conditions]``."""
+    if spec.components == 1:
+        return
+    features = layer_inputs(spec, theta, centre_states(conditions, spec.action_dim))[-1]
+    features = np.column_stack([features, np.ones(len(features))])
+    hot = np.eye(spec.components)[components]
+    shape = features.shape[1], spec.components
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = flat.reshape(shape)
+        logits = features @ weights
+        logits -= logits.max(axis=1, keepdims=True)
+        logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        slope = features.T @ (np.exp(logs) - hot) / len(hot) + GATE_RIDGE * weights
+        return float(-(hot * logs).sum() / len(hot) + 0.5 * GATE_RIDGE * flat @ flat), slope.reshape(-1)
+
+    found = minimize(loss, np.zeros(shape).reshape(-1), jac=True, method="L-BFGS-B", options={"maxiter": GATE_STEPS})
+    weight, bias = spec.views(theta)[-1]
+    fitted = found.x.reshape(shape)
+    weight[:, -spec.components :], bias[-spec.components :] = fitted[:-1], fitted[-1]

@@ -1,26 +1,33 @@
 """A Gaussian process of f(x, c), with a warp of f that is fitted together with it.
 
-The kernel is Matern-5/2 with a length scale for each coordinate (Rasmussen & Williams 2006, eq. 4.17 and 5.1), plus
-noise. The warp is monotone, so that the best knobs under the warped f are those under f (Snelson et al. 2004): a
-logarithm of the distance from below or from above the evaluated values. Mean and variance are profiled out, the rest
-maximises the marginal likelihood. Everything is computed from differences and ratios of f, so that f times a power of
-two gives the same bits.
+The kernel is Matern-5/2 or the smoother RBF, with a length scale for each coordinate (Rasmussen & Williams 2006,
+eq. 4.17, 4.9 and 5.1), plus noise. The warp is monotone, so that the best knobs under the warped f are those under f
+(Snelson et al. 2004): a logarithm of the distance from below or from above the evaluated values. Mean and variance are
+profiled out, the rest maximises the marginal likelihood, the choice of the kernel included. Everything is computed from
+differences and ratios of f, so that f times a power of two gives the same bits.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from actors.critic import ROOT5, Critic, stretched, unwarped
+from actors import critic
+from actors.critic import Critic, matern, rbf, stretched, unwarped
 from ppo.algorithm.model.frame import Frame
 
+Side = Literal["low", "high"]
+Kernel = Literal["matern", "rbf"]
+SIDES: tuple[Side, ...] = get_args(Side)
+KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+FUNCTIONS = {"matern": matern, "rbf": rbf}
 LEAST_NOISE, MOST_NOISE = 1e-9, 10.0
 LENGTHS = (0.02, 40.0)
 WARPS = (1e-10, 1e2)
+BLOCK_ENTRIES = 40_000
 
 
 @dataclass(frozen=True)
@@ -32,12 +39,19 @@ class Hyperparameters:
         noise: variance of the noise as a share of the variance of f.
         warp: distance, as a share of the range of the values, above which they are compressed.
         side: the end of the values that the warp stretches.
+        kernel: which kernel.
     """
 
     lengths: np.ndarray
     noise: float
     warp: float
-    side: Literal["low", "high"]
+    side: Side
+    kernel: Kernel = "matern"
+
+    @property
+    def other_kernel(self) -> "Hyperparameters":
+        """The same with the other kernel."""
+        return replace(self, kernel="rbf" if self.kernel == "matern" else "matern")
 
     @property
     def logs(self) -> np.ndarray:
@@ -50,9 +64,10 @@ class Hyperparameters:
         return replace(self, lengths=np.array(lengths), noise=float(noise), warp=float(warp))
 
 
-def first_guess(dims: int, side: Literal["low", "high"]) -> Hyperparameters:
-    """Returns hyperparameters to start a fit from."""
-    return Hyperparameters(np.full(dims, dims**0.5), 1e-4, 1.0, side)
+def first_guesses(dims: int) -> list[Hyperparameters]:
+    """Returns hyperparameters to start a fit from: for either side of the warp, either kernel."""
+    lengths = np.full(dims, dims**0.5)
+    return [Hyperparameters(lengths, 1e-4, 1.0, side, kernel) for side in SIDES for kernel in KERNELS]
 
 
 class GaussianProcess:
@@ -79,13 +94,17 @@ class GaussianProcess:
         self.scaled = self.scale(states)
         self.low, self.range = float(values.min()), float(np.ptp(values)) or 1.0
         self.targets = self.warped(values)
-        covariance = matern(self.scaled, self.scaled)
+        covariance = self.kernel(self.scaled, self.scaled)
         covariance[np.diag_indices_from(covariance)] += hyperparameters.noise
         self.factor = cholesky(covariance, lower=True, overwrite_a=True, check_finite=False)
         ones = cho_solve((self.factor, True), np.ones(len(values)), check_finite=False)
         self.level = float(ones @ self.targets / ones.sum())
         self.weights = cho_solve((self.factor, True), self.targets - self.level, check_finite=False)
         self.variance = max(float((self.targets - self.level) @ self.weights) / len(values), 1e-300)
+
+    def kernel(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Returns the correlation of scaled states ``[m, dims]`` and ``[n, dims]``, ``[m, n]``."""
+        return FUNCTIONS[self.hyperparameters.kernel](cdist(a, b, "sqeuclidean"))
 
     def scale(self, states: np.ndarray) -> np.ndarray:
         """Returns states ``[m, dims]`` in the frame, in units of the length scales."""
@@ -118,21 +137,32 @@ class GaussianProcess:
 
     def mean(self, states: np.ndarray) -> np.ndarray:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``."""
-        return self.level + matern(self.scale(states), self.scaled) @ self.weights
+        scaled, found = self.scale(states), np.empty(len(states))
+        for rows in self._blocks(len(states)):
+            found[rows] = self.kernel(scaled[rows], self.scaled) @ self.weights
+        return self.level + found
 
     def mean_and_slope(self, states: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its slope by the knobs."""
         lengths = self.hyperparameters.lengths * (1.0 if self.frame is None else self.frame.radius)
-        scaled = self.scale(states)
-        radius = ROOT5 * cdist(scaled, self.scaled)
-        decay = np.exp(-radius)
-        pull = (5 / 3) * (1 + radius) * decay * self.weights  # slope by the scaled offset, over the offset, negated
-        slope = pull @ self.scaled[:, :knobs] - pull.sum(axis=1)[:, None] * scaled[:, :knobs]
-        return self.level + ((1 + radius + radius * radius / 3) * decay) @ self.weights, slope / lengths[:knobs]
+        scaled, found = self.scale(states), np.empty(len(states))
+        # One product for both sums: over the weights, and over the weighted places of the evaluations.
+        places = self.weights[:, None] * np.column_stack([np.ones(len(self.weights)), self.scaled[:, :knobs]])
+        sums = np.empty((len(states), 1 + knobs))
+        for rows in self._blocks(len(states)):
+            correlation, steepness = self._kernel_and_steepness(scaled[rows])
+            found[rows], sums[rows] = correlation @ self.weights, steepness @ places
+        slope = sums[:, 1:] - sums[:, :1] * scaled[:, :knobs]
+        return self.level + found, slope / lengths[:knobs]
+
+    def _blocks(self, count: int) -> list[slice]:
+        """Returns slices of so many rows; a block's correlations stay in a core's cache."""
+        size = max(1, BLOCK_ENTRIES // len(self.weights))
+        return [slice(first, first + size) for first in range(0, count, size)]
 
     def mean_and_std(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its std without noise, ``[m]``."""
-        covariance = matern(self.scale(states), self.scaled)
+        covariance = self.kernel(self.scale(states), self.scaled)
         solved = solve_triangular(self.factor, covariance.T, lower=True, check_finite=False)
         share = np.maximum(1 - (solved * solved).sum(axis=0), 1e-12)
         return self.level + covariance @ self.weights, np.sqrt(self.variance * share)
@@ -154,7 +184,8 @@ class GaussianProcess:
         assert self.frame is None, "a law of one component needs no critic"
         hyper = self.hyperparameters
         side = 1.0 if hyper.side == "low" else -1.0
-        scalars = [self.level, self.variance, hyper.noise, hyper.warp, side, self.low, self.range]
+        number = critic.KERNELS.index(FUNCTIONS[hyper.kernel])
+        scalars = [self.level, self.variance, hyper.noise, hyper.warp, side, self.low, self.range, number]
         return Critic(self.states.copy(), self.weights, hyper.lengths, np.array(scalars))
 
     def loss_and_slopes(self) -> tuple[float, np.ndarray]:
@@ -178,10 +209,27 @@ class GaussianProcess:
         """Returns how far the values lie from the end that the warp stretches, as shares of their range, ``[n]``."""
         return self.hyperparameters.warp * np.expm1(np.abs(self.targets))
 
+    def _kernel_and_steepness(self, scaled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the correlations of scaled states ``[m, dims]`` with the evaluations, and their steepness.
+
+        The steepness is the slope of the correlation by a scaled offset, over that offset, negated, ``[m, n]``.
+        """
+        squared = cdist(scaled, self.scaled, "sqeuclidean")
+        if self.hyperparameters.kernel == "rbf":
+            return (correlation := rbf(squared)), correlation
+        radius = np.sqrt(5 * squared)
+        steepness = np.exp(-radius)
+        radius += 1
+        correlation = (5 / 3) * squared
+        correlation += radius
+        correlation *= steepness
+        steepness *= 5 / 3
+        steepness *= radius
+        return correlation, steepness
+
     def _length_slopes(self, outer: np.ndarray) -> list[float]:
         """Returns the slopes by the logarithms of the length scales."""
-        radius = ROOT5 * cdist(self.scaled, self.scaled)
-        inner = outer * (5 / 3 * (1 + radius) * np.exp(-radius))  # d kernel / d log length = inner * squared offset
+        inner = outer * self._kernel_and_steepness(self.scaled)[1]  # d kernel / d log length: times squared offsets
         sums = inner.sum(axis=1)
         squares = self.scaled * self.scaled
         crossed = self.scaled * (inner @ self.scaled)
@@ -214,12 +262,6 @@ def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], s
         result = minimize(loss, start.logs, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
         found.append((float(result.fun), start.at(result.x)))
     return min(found, key=lambda pair: pair[0])[1]
-
-
-def matern(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns what ``actors.critic.matern`` does, by SciPy's quicker distances."""
-    radius = ROOT5 * cdist(a, b)
-    return (1 + radius + radius * radius / 3) * np.exp(-radius)
 
 
 def _prior(hyper: Hyperparameters) -> tuple[float, np.ndarray]:

@@ -11,10 +11,8 @@ import dataclasses
 import functools
 
 import numpy as np
-from scipy.stats import qmc
 
 from actors.job import Job, Kind, Task
-from actors.law import Law, centre_states
 from actors.plan import Plan
 from actors.policy import Policy
 from actors.rollout import Collector
@@ -22,11 +20,10 @@ from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.learner import Learner, collected
-from ppo.algorithm.model.amortise import Amortisation, assigned, polished
 from ppo.algorithm.model.evidence import evaluated
-from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.judgement import Judgement, judge
-from ppo.algorithm.model.planning import Prospect, best_constant, design, expected_at, plan_round, prospect
+from ppo.algorithm.model.planning import design, plan_round, prospect
+from ppo.algorithm.model.settling import Effort, followed, gate_suffices, settled
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
@@ -34,17 +31,11 @@ from ppo.config import ResolvedConfig
 
 IMAGINED_SLOTS = 24
 STEPS_A_ROUND, LAST_STEPS = 4, 30  # imagined steps
-FRESH_CONDITIONS = 512  # at which laws are compared
-CONDITIONS, FEW_CONDITIONS = 256, 64  # at which the policy learns the model's best knobs: in the end, and before
-ASSIGNMENTS = 3
-REGRESSION_STEPS, OBJECTIVE_STEPS, QUICK_STEPS = 150, 600, 150
 SETTLED_POINTS, SETTLED_SHARE = 250, 0.8  # from so many evaluations on the number of components is settled, and
 # until so much of the budget is spent, before the last round
-ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
 LAST_FITS = 3  # of the model about the law, and of the law to it, after the last round
 PROSPECTS = 64  # conditions at which it is looked for valleys that no component follows
 WORTH_REVIVING = 1e-3  # of the warped f
-GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
 
 
 class ModelLearner(Learner):
@@ -161,14 +152,18 @@ class ModelLearner(Learner):
             scalars = self._imagine(imagined_schedule(self.config, share, 0.0))
         for number in range(LAST_STEPS if last else 0):
             scalars = self._imagine(imagined_schedule(self.config, 1.0, (number + 1) / LAST_STEPS))
+        effort = Effort.last(self.knobs) if last else Effort.quick(self.knobs)
         if self.surrogate.process.frame is not None:
-            self._follow(CONDITIONS if last else FEW_CONDITIONS)
+            self._follow(effort)
         worth_it = len(self.surrogate.evidence) >= SETTLED_POINTS and share < SETTLED_SHARE
         if last or (self.surrogate.refitted and worth_it):
-            self._settle(last)
+            self._settle(effort)
+        if last and self.live.sum() > 1:
+            snapshot = self._policy_snapshot()
+            self._without_critic = gate_suffices(snapshot, self.surrogate.whole, self._rng(4))
         for _ in range(LAST_FITS if last and self.live.sum() == 1 else 0):
             self.surrogate.fit(self.policy)
-            self._follow(CONDITIONS)
+            self._follow(effort)
         return scalars
 
     def _imagine(self, now: Schedule) -> dict[str, float]:
@@ -191,78 +186,27 @@ class ModelLearner(Learner):
         used = np.bincount(found.chosen, minlength=len(self.live))
         least, index = int(np.argmin(used)), int(np.argmax(found.proposed - found.expected))
         if used[least] == 0 and found.proposed[index] - found.expected[index] > WORTH_REVIVING:
-            self._place(least, found.knobs[index])
+            self.agent.policy.place(self.agent.theta, least, found.knobs[index], self.config.init_std)
+            self.live = self.live.copy()
+            self.live[least] = True
 
-    def _place(self, component: int, knobs: np.ndarray) -> None:
-        """Starts a component anew, at the same knobs under all conditions."""
-        self.agent.policy.place(self.agent.theta, component, knobs, self.config.init_std)
-        self.live = self.live.copy()
-        self.live[component] = True
-
-    def _settle(self, last: bool) -> None:
+    def _settle(self, effort: Effort) -> None:
         """Makes the policy give the model's best knobs, with as many components as that takes."""
-        process, theta = self.surrogate.whole, self.agent.theta
-        conditions, targets = self._targets(process, CONDITIONS if last else FEW_CONDITIONS)
-        self.agent.policy.views(theta)[0][0][: self.knobs] = 0.0  # where the knobs stand says nothing about the best
-        steps = OBJECTIVE_STEPS if last else QUICK_STEPS
-        before, alone = theta.copy(), self.live.sum() == 1 and self.surrogate.process.frame is not None
-        components = self._assign(process, conditions, targets, steps)
-        several, used = theta.copy(), np.bincount(components, minlength=len(self.live))
-        fresh = 2 * self._rng(3).random((FRESH_CONDITIONS, self.conditions)) - 1  # a law may be bad between the others
-        expected = self._expected(process, fresh, used > 0)
-        theta[:] = before
-        single = self.live if alone else np.arange(len(used)) == used.argmax()
-        if not alone:
-            task = Amortisation(self.agent.policy, conditions, np.full(len(targets), used.argmax()))
-            theta[:] = task.to_model(task.to_targets(theta, targets, steps), process, steps)
-        loss = self._expected(process, fresh, single) - expected
-        most = ONE_SUFFICES * (best_constant(process, targets, fresh) - expected)
-        if loss <= min(most, process.noise_of(expected)):  # what the model takes for noise may be what one would gain
-            self.live = single
-        else:
-            theta[:], self.live = several, used > 0
+        policy = self._policy_snapshot()
+        keep = self.surrogate.process.frame is not None
+        self._take(settled(policy, self.surrogate.whole, effort, self.config.init_std, self._rng(2), keep))
+        if self.live.sum() > 1:
             self.surrogate.leave_law()
-        if last and self.live.sum() > 1:
-            self._without_critic = self._gate_suffices(prospect(process, self.policy, fresh, self._rng(4)))
 
-    def _targets(self, process: GaussianProcess, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns so many conditions that fill their range, and the model's best knobs there."""
-        rng = self._rng(2)
-        conditions = 2 * qmc.Sobol(self.conditions, rng=rng).random(count) - 1
-        return conditions, polished(process, prospect(process, self.policy, conditions, rng).knobs, conditions)
+    def _follow(self, effort: Effort) -> None:
+        """Makes the only component give the best knobs of the model about the law."""
+        self._take(followed(self._policy_snapshot(), self.surrogate.process, effort, self._rng(2)))
 
-    def _assign(self, process: GaussianProcess, conditions: np.ndarray, targets: np.ndarray, steps: int) -> np.ndarray:
-        """Fits several components to the targets, and returns which of them each target belongs to, ``[m]``."""
-        theta = self.agent.theta
-        for _ in range(ASSIGNMENTS):
-            means = self.policy.proposals(centre_states(conditions, self.knobs))
-            components, anew = assigned(targets, means, self.live)
-            for component, knobs in anew.items():
-                self._place(component, knobs)
-            task = Amortisation(self.agent.policy, conditions, components)
-            theta[:] = task.to_targets(theta, targets, REGRESSION_STEPS)
-        theta[:] = task.to_model(theta, process, steps)
-        return components
-
-    def _follow(self, count: int) -> None:
-        """Makes the only component give the model's best knobs, at so many conditions."""
-        process, theta = self.surrogate.process, self.agent.theta
-        conditions, targets = self._targets(process, count)
-        task = Amortisation(self.agent.policy, conditions, np.full(count, self.policy.live[0]))
-        theta[:] = task.to_model(task.to_targets(theta, targets, QUICK_STEPS), process, QUICK_STEPS)
-
-    def _expected(self, process: GaussianProcess, conditions: np.ndarray, live: np.ndarray) -> float:
-        """Returns the mean f that a model expects of the best of components ``[K]`` at ``[m, conditions]``."""
-        means = self.policy.proposals(centre_states(conditions, self.knobs))[:, live]
-        return float(process.unwarped(expected_at(process, np.clip(means, -1, 1), conditions).min(axis=1)).mean())
-
-    def _gate_suffices(self, found: Prospect) -> bool:
-        """Returns whether the gate's choices are nearly as good as the critic's, by the model."""
-        process = self.surrogate.whole
-        chosen = Law(self._policy_snapshot())(found.conditions)
-        by_gate = process.unwarped(expected_at(process, chosen[:, None], found.conditions)[:, 0])
-        by_critic, least = process.unwarped(found.proposed), process.unwarped(found.expected)
-        return float((by_gate - by_critic).mean()) < GATE_LOSS * float((by_critic - least).mean())
+    def _take(self, snapshot: Snapshot) -> None:
+        """Takes over a policy's parameters, and which of its components are in use."""
+        self.agent.theta[:] = snapshot.theta
+        if snapshot.live is not None:
+            self.live = snapshot.live
 
     def judgement(self) -> Judgement | None:
         """Returns what the model says of the law."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ppo.algorithm.model.gaussian_process import GaussianProcess, matern
+from ppo.algorithm.model.gaussian_process import GaussianProcess
 
 
 @dataclass
@@ -49,13 +49,13 @@ class Posterior:
     def watch(self, states: np.ndarray) -> Watched:
         """Returns the stds at states ``[m, dims]``, which are kept up to date."""
         scaled = self._model.scale(states)
-        solved = self._solved(matern(scaled, self._scaled[: self._count]))
+        solved = self._solved(self._model.kernel(scaled, self._scaled[: self._count]))
         self._watched.append(Watched(scaled, solved, 1 - (solved * solved).sum(axis=0), self._model.variance))
         return self._watched[-1]
 
     def mean_and_std(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns means and stds of the warped f at ``[m, dims]``, ``[m]`` each."""
-        covariance = matern(self._model.scale(states), self._scaled[: self._count])
+        covariance = self._model.kernel(self._model.scale(states), self._scaled[: self._count])
         solved = self._solved(covariance)
         share = np.maximum(1 - (solved * solved).sum(axis=0), 1e-12)
         mean = self._model.level + covariance[:, : len(self._model.states)] @ self._model.weights
@@ -64,12 +64,12 @@ class Posterior:
     def believe(self, state: np.ndarray) -> None:
         """Takes the evaluation at a state ``[dims]`` for made, with the value that the model expects."""
         n, scaled = self._count, self._model.scale(state[None])
-        column = self._solved(matern(scaled, self._scaled[:n]))[:, 0]
+        column = self._solved(self._model.kernel(scaled, self._scaled[:n]))[:, 0]
         pivot = max(1 + self._model.hyperparameters.noise - float(column @ column), 1e-12) ** 0.5
         self._factor[n, :n], self._factor[n, n], self._scaled[n] = column, pivot, scaled[0]
         self._count += 1
         for watched in self._watched:
-            added = (matern(scaled, watched.scaled)[0] - column @ watched.solved) / pivot
+            added = (self._model.kernel(scaled, watched.scaled)[0] - column @ watched.solved) / pivot
             watched.solved = np.concatenate([watched.solved, added[None]])
             watched.share = watched.share - added * added
 

@@ -10,7 +10,14 @@ from actors.snapshot import NetworkSpec, Snapshot
 from env.objectives import Objective
 from ppo.algorithm.model.evidence import Evidence
 from ppo.algorithm.model.frame import Frame, nearest
-from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, first_guess, fit
+from ppo.algorithm.model.gaussian_process import (
+    KERNELS,
+    SIDES,
+    GaussianProcess,
+    Hyperparameters,
+    first_guesses,
+    fit,
+)
 from ppo.algorithm.state import State, part_of, prefixed
 
 MOST_POINTS = 1000  # evaluations that the process takes
@@ -150,9 +157,9 @@ class Surrogate(Objective):
 
     def _guesses(self, n: int) -> list[Hyperparameters]:
         """Returns where a fit starts: from the last hyperparameters, and while it is quick from scratch."""
-        guesses = [self._whole.hyperparameters] if self._whole else []
+        guesses = [self._whole.hyperparameters, self._whole.hyperparameters.other_kernel] if self._whole else []
         if n <= BOTH_SIDES or not guesses:
-            guesses += [first_guess(self.dims, "low"), first_guess(self.dims, "high")]
+            guesses += first_guesses(self.dims)
         return guesses
 
     def _fit_local(self, policy: Policy, before: Fit | None) -> Fit | None:
@@ -162,9 +169,7 @@ class Surrogate(Objective):
             return None
         taken, radius = nearest(policy, self.evidence.states, count, 2 * count)
         frame = Frame(policy, radius)
-        guesses = [first_guess(self.dims, "low"), first_guess(self.dims, "high")]
-        if before is not None:
-            guesses = [before.hyperparameters]
+        guesses = [before.hyperparameters] if before else first_guesses(self.dims)
         return Fit(taken, self._fit(taken, guesses, LOCAL_STEPS if before else STEPS, frame), frame)
 
     def _predicts_better(self, local: Fit) -> bool:
@@ -210,7 +215,8 @@ def _fit_state(made_of: Fit | None) -> State:
     if made_of is None:
         return dict.fromkeys(("taken", "numbers", "theta"), np.empty(0))
     hyper, frame = made_of.hyperparameters, made_of.frame
-    numbers = [1.0 if hyper.side == "low" else -1.0, frame.radius if frame else 0.0, hyper.noise, hyper.warp]
+    sort = [SIDES.index(hyper.side), KERNELS.index(hyper.kernel)]
+    numbers = [*sort, frame.radius if frame else 0.0, hyper.noise, hyper.warp]
     theta = np.append(frame.policy.snapshot.theta, frame.policy.live[0]) if frame else np.empty(0)
     return {"taken": made_of.taken, "numbers": np.array([*numbers, *hyper.lengths]), "theta": theta}
 
@@ -219,8 +225,8 @@ def _fit_of(state: State, spec: NetworkSpec) -> Fit | None:
     """Returns the fit that ``_fit_state`` described."""
     if not len(state["taken"]):
         return None
-    side, radius, noise, warp, *lengths = state["numbers"].tolist()
-    hyper = Hyperparameters(np.array(lengths), noise, warp, "low" if side > 0 else "high")
+    side, kernel, radius, noise, warp, *lengths = state["numbers"].tolist()
+    hyper = Hyperparameters(np.array(lengths), noise, warp, SIDES[int(side)], KERNELS[int(kernel)])
     frame = None
     if radius:
         live = np.arange(spec.components) == int(state["theta"][-1])

@@ -1,0 +1,127 @@
+"""Least squares of a network's outputs by Levenberg and Marquardt's method (Moré 1978, eq. 3.4).
+
+A law is fitted to a few hundred targets and has thousands of parameters, so each step is solved in the space of the
+residuals r, with the Jacobian J: ``step = -J.T @ solve(J @ J.T + damping * I, r)``. ``J @ J.T`` comes from the
+activations and from the slopes at each layer, and J itself is never formed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from actors.policy import ACTIVATIONS
+from actors.snapshot import NetworkSpec
+
+FIRST_DAMPING = 1e-3  # as a share of the mean diagonal of J @ J.T
+LESS, MORE = 0.5, 4.0  # what the damping is multiplied with after a step that helped, and after one that did not
+PRECISE = 1e-14  # mean squared residual that is as good as none
+
+
+@dataclass(frozen=True)
+class Forward:
+    """A pass through the network.
+
+    Attributes:
+        theta: parameters, ``[size]``.
+        inputs: of each layer, ``[m, width]``.
+        residuals: of the outputs that have targets, ``[m * p]``.
+        loss: sum of their squares.
+    """
+
+    theta: np.ndarray
+    inputs: list[np.ndarray]
+    residuals: np.ndarray
+    loss: float
+
+
+def layer_inputs(spec: NetworkSpec, theta: np.ndarray, obs: np.ndarray) -> list[np.ndarray]:
+    """Returns what each layer of a network takes, from the observations ``[m, obs_dim]`` on."""
+    inputs, activation = [obs], ACTIVATIONS[spec.activation]
+    for weight, bias in spec.views(theta)[:-1]:
+        x = inputs[-1] @ weight + bias
+        inputs.append(activation(x, out=x))
+    return inputs
+
+
+class Regression:
+    """Fits some outputs of a network to targets in [-1, 1]; at a target of -1 or 1 an output may lie beyond.
+
+    Args:
+        spec: the network.
+        obs: its inputs, ``[m, obs_dim]``.
+        outputs: which outputs have targets, ``[m, p]``.
+        targets: ``[m, p]``.
+    """
+
+    def __init__(self, spec: NetworkSpec, obs: np.ndarray, outputs: np.ndarray, targets: np.ndarray):
+        self._spec, self._obs, self._own, self._targets = spec, obs, outputs, targets.reshape(-1)
+        self._rows, self._outputs = np.repeat(np.arange(len(obs)), outputs.shape[1]), outputs.reshape(-1)
+        self._same = self._outputs[:, None] == self._outputs
+
+    def fitted(self, theta: np.ndarray, steps: int) -> np.ndarray:
+        """Returns the parameters after so many steps from ``theta``, or once the residuals are as good as none."""
+        at, damping = self._forward(theta.copy()), 0.0
+        gram, slopes = self._linearised(at)
+        for _ in range(steps):
+            if at.loss < PRECISE * len(at.residuals):
+                break
+            damping = damping or FIRST_DAMPING * float(np.trace(gram)) / len(gram)
+            tried = self._forward(at.theta - self._step(at, gram, slopes, damping))
+            if tried.loss < at.loss:
+                at, damping = tried, LESS * damping
+                gram, slopes = self._linearised(at)
+            else:
+                damping *= MORE
+        return at.theta
+
+    def _forward(self, theta: np.ndarray) -> Forward:
+        inputs = layer_inputs(self._spec, theta, self._obs)
+        weight, bias = self._spec.views(theta)[-1]
+        out = inputs[-1] @ weight + bias
+        residuals = np.take_along_axis(out, self._own, axis=1).reshape(-1) - self._targets
+        residuals[self._beyond(residuals)] = 0.0
+        return Forward(theta, inputs, residuals, float(residuals @ residuals))
+
+    def _beyond(self, residuals: np.ndarray) -> np.ndarray:
+        """Returns which outputs lie beyond a bound of the knobs at which their target is, ``[m * p]`` of bool."""
+        return (np.abs(self._targets) == 1) & (residuals * self._targets > 0)
+
+    def _linearised(self, at: Forward) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Returns ``J @ J.T``, ``[m * p, m * p]``, and the slopes of the residuals at each hidden layer."""
+        layers, rows = self._spec.views(at.theta), self._rows
+        counts = at.residuals != 0  # what is beyond a bound stays there for a small step
+        gram = self._products(at.inputs[-1])
+        gram *= self._same & counts & counts[:, None]
+        slope, slopes = np.where(counts[:, None], layers[-1][0].T[self._outputs], 0.0), []
+        for layer in reversed(range(len(layers) - 1)):
+            h = at.inputs[layer + 1][rows]
+            slope = slope * (1 - h * h if self._spec.activation == "tanh" else h > 0)
+            slopes.append(slope)
+            products = slope @ slope.T
+            products *= self._products(at.inputs[layer])
+            gram += products
+            slope = slope @ layers[layer][0].T
+        return gram, slopes[::-1]
+
+    def _products(self, inputs: np.ndarray) -> np.ndarray:
+        """Returns products of a layer's inputs, the 1 of the bias included, ``[m * p, m * p]``."""
+        inputs = inputs[self._rows]
+        products = inputs @ inputs.T
+        products += 1
+        return products
+
+    def _step(self, at: Forward, gram: np.ndarray, slopes: list[np.ndarray], damping: float) -> np.ndarray:
+        """Returns what is to be subtracted from the parameters, ``[size]``."""
+        damped = gram.copy()
+        damped[np.diag_indices_from(damped)] += damping
+        factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
+        pull = cho_solve(factor, at.residuals, check_finite=False)
+        last = np.zeros((len(pull), self._spec.layers[-1][1]))
+        last[np.arange(len(pull)), self._outputs] = pull
+        step = np.empty_like(at.theta)
+        pulls = [slope * pull[:, None] for slope in slopes] + [last]
+        for (weight, bias), inputs, pulled in zip(self._spec.views(step), at.inputs, pulls, strict=True):
+            np.matmul(inputs[self._rows].T, pulled, out=weight)
+            np.sum(pulled, axis=0, out=bias)
+        return step

@@ -1,0 +1,110 @@
+"""Makes a policy into the law that the model asks for: with one component where that suffices, or with several."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import qmc
+
+from actors.law import Law
+from actors.policy import Policy
+from actors.snapshot import Snapshot
+from ppo.algorithm.model.amortise import Targets, alone, expected, polished, proposals, regressed, several
+from ppo.algorithm.model.gaussian_process import GaussianProcess
+from ppo.algorithm.model.planning import best_constant, expected_at, prospect
+
+FRESH_CONDITIONS = 512  # at which laws are compared
+ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
+GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How exactly the model's best knobs are learned.
+
+    Attributes:
+        conditions: number of conditions at which they are searched.
+        steps: of the regression.
+    """
+
+    conditions: int
+    steps: int
+
+    @classmethod
+    def last(cls, knobs: int) -> "Effort":
+        """Returns that after the last round. A step takes the cube of conditions times knobs."""
+        return cls(max(128, min(512, _power_of_two(1024 // knobs))), 80)
+
+    @classmethod
+    def quick(cls, knobs: int) -> "Effort":
+        """Returns that of the rounds before."""
+        return cls(64, 10)
+
+
+def settled(
+    policy: Snapshot, model: GaussianProcess, effort: Effort, std: float, rng: np.random.Generator, keep: bool
+) -> Snapshot:
+    """Returns the policy that gives the model's best knobs, with as many components as that takes.
+
+    Args:
+        policy: to start from.
+        model: of the whole range.
+        effort: how exactly.
+        std: of a component that starts anew.
+        rng: of the training step.
+        keep: whether the component in use is as good as it gets, by a model that knows better, and stays as it is
+            where one suffices.
+    """
+    spec, conditions = policy.spec, _spread(policy, effort.conditions, rng)
+    knobs = polished(model, prospect(model, Policy(policy), conditions, rng).knobs, conditions)
+    theta = policy.theta.copy()
+    spec.views(theta)[0][0][: spec.action_dim] = 0.0  # where the knobs stand says nothing about the best
+    theta, components = several(replace(policy, theta=theta), model, knobs, conditions, std, effort.steps)
+    used = np.bincount(components, minlength=spec.components)
+    of_several = replace(policy, theta=theta, live=used > 0)
+    if keep:
+        of_one = policy
+    elif (used > 0).sum() == 1:
+        return of_several
+    else:
+        first = int(used.argmax())
+        theta = alone(spec, theta, model, first, conditions, effort.steps)
+        of_one = replace(policy, theta=theta, live=np.arange(spec.components) == first)
+    fresh = 2 * rng.random((FRESH_CONDITIONS, conditions.shape[1])) - 1  # a law may be bad between the others
+    least = _expected(of_several, model, fresh)
+    most = ONE_SUFFICES * (best_constant(model, knobs, fresh) - least)
+    enough = min(most, model.noise_of(least))  # what the model takes for noise may be what one would gain
+    return of_one if _expected(of_one, model, fresh) - least <= enough else of_several
+
+
+def followed(policy: Snapshot, model: GaussianProcess, effort: Effort, rng: np.random.Generator) -> Snapshot:
+    """Returns the policy whose only component gives the model's best knobs."""
+    conditions, live = _spread(policy, effort.conditions, rng), Policy(policy).live
+    knobs = polished(model, prospect(model, Policy(policy), conditions, rng).knobs, conditions)
+    targets = Targets(conditions, np.full(len(knobs), live[0]), knobs)
+    return replace(policy, theta=regressed(policy.spec, policy.theta, targets, effort.steps))
+
+
+def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Generator) -> bool:
+    """Returns whether the gate's choices are nearly as good as the critic's, by the model."""
+    conditions = 2 * rng.random((FRESH_CONDITIONS, policy.spec.obs_dim - policy.spec.action_dim)) - 1
+    found = prospect(model, Policy(policy), conditions, rng)
+    chosen = Law(policy)(conditions)
+    by_gate = model.unwarped(expected_at(model, chosen[:, None], conditions)[:, 0])
+    best = polished(model, found.knobs, conditions)
+    by_critic, least = model.unwarped(found.proposed), model.unwarped(expected(model, best, conditions))
+    return float((by_gate - by_critic).mean()) < GATE_LOSS * float((by_critic - least).mean())
+
+
+def _expected(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
+    """Returns the mean f that a model expects of the best of the components in use."""
+    means = proposals(policy.spec, policy.theta, conditions)[:, Policy(policy).live]
+    return float(model.unwarped(expected_at(model, np.clip(means, -1, 1), conditions).min(axis=1)).mean())
+
+
+def _spread(policy: Snapshot, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns so many conditions that fill their range, ``[count, conditions]``."""
+    return 2 * qmc.Sobol(policy.spec.obs_dim - policy.spec.action_dim, rng=rng).random(count) - 1
+
+
+def _power_of_two(most: int) -> int:
+    return 1 << (most.bit_length() - 1)
