@@ -1,6 +1,6 @@
 """The model as an objective, what it is fitted to, and how far it is believed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,10 +45,13 @@ class Fit:
     frame: Frame | None = None
 
     def process(self, evidence: Evidence) -> GaussianProcess:
-        """Returns the process."""
-        return GaussianProcess(
-            evidence.states[self.taken], evidence.values[self.taken], self.hyperparameters, self.frame
-        )
+        """Returns the process; its noise is larger where the covariance cannot be factored otherwise."""
+        states, values, hyper = evidence.states[self.taken], evidence.values[self.taken], self.hyperparameters
+        while True:
+            try:
+                return GaussianProcess(states, values, hyper, self.frame)
+            except np.linalg.LinAlgError:
+                hyper = replace(hyper, noise=10 * hyper.noise)
 
 
 class Surrogate(Objective):
