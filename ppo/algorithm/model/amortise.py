@@ -20,8 +20,8 @@ from ppo.algorithm.model.regression import Regression, layer_inputs
 FAR = 0.05  # distance in knobs from which another component is worth having
 ASSIGNMENTS, ASSIGNMENT_STEPS = 3, 10
 VALLEY = 0.3  # distance in knobs within which a minimum belongs to the same valley
-NEARLY = 0.1  # of the std of the warped f: by so much a valley may be above the best one
-FOLLOWED = 3  # times that one component is fitted to its valley, which is searched from where it stands
+NEARLY = 0.03  # of the std of the warped f: by so much a valley may be above the best one
+FOLLOWED = 2  # times that one component is fitted to its valley, which is searched from where it stands
 PRECISE = {"maxcor": 20, "ftol": 1e-15, "gtol": 1e-12}
 POLISHING, GATE_STEPS = 60, 200  # iterations of L-BFGS-B
 GATE_RIDGE = 1e-6
@@ -146,11 +146,10 @@ def alone(
     spec: NetworkSpec, theta: np.ndarray, model: GaussianProcess, component: int, conditions: np.ndarray, steps: int
 ) -> np.ndarray:
     """Returns parameters under which one component gives the best knobs of the valley that it is in."""
-    for left in reversed(range(FOLLOWED)):
+    for _ in range(FOLLOWED):
         start = np.clip(proposals(spec, theta, conditions)[:, component], -1, 1)
-        knobs = polished(model, start, conditions)
-        targets = Targets(conditions, np.full(len(knobs), component), knobs)
-        theta = regressed(spec, theta, targets, ASSIGNMENT_STEPS if left else steps)
+        targets = Targets(conditions, np.full(len(start), component), polished(model, start, conditions))
+        theta = regressed(spec, theta, targets, steps)
     return theta
 
 

@@ -162,7 +162,9 @@ class ModelLearner(Learner):
             snapshot = self._policy_snapshot()
             self._without_critic = gate_suffices(snapshot, self.surrogate.whole, self._rng(4))
         for _ in range(LAST_FITS if last and self.live.sum() == 1 else 0):
-            self.surrogate.fit(self.policy)
+            self.surrogate.fit_local(self.policy)
+            if self.surrogate.process.frame is None:
+                break  # the law is the best by the model of the whole range
             self._follow(effort)
         return scalars
 

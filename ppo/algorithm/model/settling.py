@@ -14,7 +14,9 @@ from ppo.algorithm.model.planning import best_constant, expected_at, prospect
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
+HOPELESS = 10.0  # times that loss: after the first steps of a regression it is too much
 GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
+QUICK_STEPS, LAST_STEPS = 10, 80  # of a regression: in the rounds before, and after the last one
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,12 @@ class Effort:
     @classmethod
     def last(cls, knobs: int) -> "Effort":
         """Returns that after the last round. A step takes the cube of conditions times knobs."""
-        return cls(max(128, min(512, _power_of_two(1024 // knobs))), 80)
+        return cls(max(128, min(512, _power_of_two(1024 // knobs))), LAST_STEPS)
 
     @classmethod
     def quick(cls, knobs: int) -> "Effort":
         """Returns that of the rounds before."""
-        return cls(64, 10)
+        return cls(64, QUICK_STEPS)
 
 
 def settled(
@@ -61,18 +63,18 @@ def settled(
     theta, components = several(replace(policy, theta=theta), model, knobs, conditions, std, effort.steps)
     used = np.bincount(components, minlength=spec.components)
     of_several = replace(policy, theta=theta, live=used > 0)
-    if keep:
-        of_one = policy
-    elif (used > 0).sum() == 1:
+    if (used > 0).sum() == 1 and not keep:
         return of_several
-    else:
-        first = int(used.argmax())
-        theta = alone(spec, theta, model, first, conditions, effort.steps)
-        of_one = replace(policy, theta=theta, live=np.arange(spec.components) == first)
+    first = int(used.argmax())
+    of_one = policy if keep else replace(of_several, live=np.arange(spec.components) == first)
     fresh = 2 * rng.random((FRESH_CONDITIONS, conditions.shape[1])) - 1  # a law may be bad between the others
     least = _expected(of_several, model, fresh)
     most = ONE_SUFFICES * (best_constant(model, knobs, fresh) - least)
     enough = min(most, model.noise_of(least))  # what the model takes for noise may be what one would gain
+    for steps in () if keep else (QUICK_STEPS, effort.steps):
+        of_one = replace(of_one, theta=alone(spec, of_one.theta, model, first, conditions, steps))
+        if _expected(of_one, model, fresh) - least > HOPELESS * enough:
+            return of_several
     return of_one if _expected(of_one, model, fresh) - least <= enough else of_several
 
 

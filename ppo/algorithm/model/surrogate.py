@@ -141,11 +141,16 @@ class Surrogate(Objective):
         assert hyperparameters is not None, "fitted now or before"
         if last:
             hyperparameters = self._fit(taken, [hyperparameters], LAST_STEPS)
-        self._whole, before, self._local, self._processes = Fit(taken, hyperparameters), self._local, None, {}
-        if len(policy.live) == 1:
-            local = self._fit_local(policy, before)
-            if local is not None and self._predicts_better(local):
-                self._local = local
+        self._whole, self._processes = Fit(taken, hyperparameters), {}
+        self.fit_local(policy)
+
+    def fit_local(self, policy: Policy) -> None:
+        """Fits the process about the law, where that has one component, and prefers it if it predicts better."""
+        before, self._local = self._local, None
+        self._processes.pop(True, None)
+        local = self._fit_local(policy, before) if len(policy.live) == 1 else None
+        if local is not None and self._predicts_better(local):
+            self._local = local
 
     def leave_law(self) -> None:
         """Forgets the process about the law, which has several components now."""
