@@ -16,14 +16,14 @@ from actors.policy import Policy
 from actors.snapshot import NetworkSpec, Snapshot
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.regression import Regression, layer_inputs
+from ppo.algorithm.model.search import expected, polished
 
 FAR = 0.05  # distance in knobs from which another component is worth having
 ASSIGNMENTS, ASSIGNMENT_STEPS = 3, 10
 VALLEY = 0.3  # distance in knobs within which a minimum belongs to the same valley
 NEARLY = 0.03  # of the std of the warped f: by so much a valley may be above the best one
 FOLLOWED = 2  # times that one component is fitted to its valley, which is searched from where it stands
-PRECISE = {"maxcor": 20, "ftol": 1e-15, "gtol": 1e-12}
-POLISHING, GATE_STEPS = 60, 200  # iterations of L-BFGS-B
+GATE_STEPS = 200  # iterations of L-BFGS
 GATE_RIDGE = 1e-6
 
 
@@ -40,33 +40,6 @@ class Targets:
     conditions: np.ndarray
     components: np.ndarray
     knobs: np.ndarray
-
-
-def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
-    """Minimises the model's mean locally, from knobs ``[m, knobs]`` at conditions ``[m, conditions]``.
-
-    All rows are one problem to SciPy's L-BFGS-B, since they do not depend on each other.
-    """
-    shape = knobs.shape
-
-    def total(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        states = np.concatenate([flat.reshape(shape), conditions], axis=1)
-        values, slopes = model.mean_and_slope(states, shape[1])
-        return float(values.sum()), slopes.reshape(-1)
-
-    low, high = model.window(conditions, shape[1])
-    bounds = list(zip(low.reshape(-1), high.reshape(-1), strict=True))
-    options = PRECISE | {"maxiter": POLISHING}
-    start = np.clip(knobs, low, high).reshape(-1)
-    found = minimize(total, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    best = found.x.reshape(shape)
-    before, after = (expected(model, x, conditions) for x in (knobs, best))
-    return np.where((after <= before)[:, None], best, knobs)
-
-
-def expected(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
-    """Returns the warped f that a model expects of knobs ``[m, knobs]`` at conditions ``[m, conditions]``, ``[m]``."""
-    return model.mean(np.concatenate([knobs, conditions], axis=1))
 
 
 def assigned(targets: np.ndarray, means: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:

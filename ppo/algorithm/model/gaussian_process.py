@@ -65,9 +65,14 @@ class Hyperparameters:
 
 
 def first_guesses(dims: int) -> list[Hyperparameters]:
-    """Returns hyperparameters to start a fit from: for either side of the warp, either kernel."""
+    """Returns hyperparameters to start a fit from: either side of the warp and either kernel, and a polynomial.
+
+    A smooth process without noise and without warp, with long length scales, is nearly a polynomial. Where f is one, a
+    fit finds that from nowhere else.
+    """
     lengths = np.full(dims, dims**0.5)
-    return [Hyperparameters(lengths, 1e-4, 1.0, side, kernel) for side in SIDES for kernel in KERNELS]
+    found = [Hyperparameters(lengths, 1e-4, 1.0, side, kernel) for side in SIDES for kernel in KERNELS]
+    return [*found, Hyperparameters(2 * lengths, 1e-8, WARPS[1] / 2, "low", "rbf")]
 
 
 class GaussianProcess:
@@ -246,7 +251,9 @@ def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], s
         steps: iterations from each.
 
     Returns:
-        The best hyperparameters found.
+        Of the hyperparameters found, those by which the process predicts left-out values best. That is more robust
+        than the likelihood to choose kernel and warp by, since no process is exactly f (Rasmussen & Williams 2006,
+        section 5.4.2).
     """
     dims = states.shape[1]
     bounds = np.log([LENGTHS] * dims + [(LEAST_NOISE, MOST_NOISE), WARPS])
@@ -260,8 +267,21 @@ def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], s
                 return 1e10, np.zeros(len(logs))
 
         result = minimize(loss, start.logs, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-        found.append((float(result.fun), start.at(result.x)))
-    return min(found, key=lambda pair: pair[0])[1]
+        found.append(start.at(result.x))
+    if len(found) == 1:
+        return found[0]
+    return max(found, key=lambda hyper: factored(states, values, hyper).left_out_density().mean())
+
+
+def factored(
+    states: np.ndarray, values: np.ndarray, hyper: Hyperparameters, frame: Frame | None = None
+) -> GaussianProcess:
+    """Returns the process; its noise is larger where the covariance cannot be factored otherwise."""
+    while True:
+        try:
+            return GaussianProcess(states, values, hyper, frame)
+        except np.linalg.LinAlgError:
+            hyper = replace(hyper, noise=10 * hyper.noise)
 
 
 def _prior(hyper: Hyperparameters) -> tuple[float, np.ndarray]:

@@ -9,7 +9,7 @@ from scipy.stats import qmc
 from actors.law import Law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
-from ppo.algorithm.model.planning import best_constant, prospect
+from ppo.algorithm.model.search import best_constant, prospect
 from ppo.algorithm.model.surrogate import Surrogate
 
 CONDITIONS = 256

@@ -22,7 +22,8 @@ from actors.trajectory import Trajectory
 from ppo.algorithm.learner import Learner, collected
 from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.judgement import Judgement, judge
-from ppo.algorithm.model.planning import design, plan_round, prospect
+from ppo.algorithm.model.planning import design, plan_round
+from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import Effort, followed, gate_suffices, settled
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule

@@ -8,9 +8,9 @@ from scipy.stats import qmc
 from actors.law import Law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
-from ppo.algorithm.model.amortise import Targets, alone, expected, polished, proposals, regressed, several
+from ppo.algorithm.model.amortise import Targets, alone, proposals, regressed, several
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.planning import best_constant, expected_at, prospect
+from ppo.algorithm.model.search import best_constant, expected_at, prospect
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
@@ -57,7 +57,7 @@ def settled(
             where one suffices.
     """
     spec, conditions = policy.spec, _spread(policy, effort.conditions, rng)
-    knobs = polished(model, prospect(model, Policy(policy), conditions, rng).knobs, conditions)
+    knobs = prospect(model, Policy(policy), conditions, rng).knobs
     theta = policy.theta.copy()
     spec.views(theta)[0][0][: spec.action_dim] = 0.0  # where the knobs stand says nothing about the best
     theta, components = several(replace(policy, theta=theta), model, knobs, conditions, std, effort.steps)
@@ -81,7 +81,7 @@ def settled(
 def followed(policy: Snapshot, model: GaussianProcess, effort: Effort, rng: np.random.Generator) -> Snapshot:
     """Returns the policy whose only component gives the model's best knobs."""
     conditions, live = _spread(policy, effort.conditions, rng), Policy(policy).live
-    knobs = polished(model, prospect(model, Policy(policy), conditions, rng).knobs, conditions)
+    knobs = prospect(model, Policy(policy), conditions, rng).knobs
     targets = Targets(conditions, np.full(len(knobs), live[0]), knobs)
     return replace(policy, theta=regressed(policy.spec, policy.theta, targets, effort.steps))
 
@@ -92,8 +92,7 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
     found = prospect(model, Policy(policy), conditions, rng)
     chosen = Law(policy)(conditions)
     by_gate = model.unwarped(expected_at(model, chosen[:, None], conditions)[:, 0])
-    best = polished(model, found.knobs, conditions)
-    by_critic, least = model.unwarped(found.proposed), model.unwarped(expected(model, best, conditions))
+    by_critic, least = model.unwarped(found.proposed), model.unwarped(found.expected)
     return float((by_gate - by_critic).mean()) < GATE_LOSS * float((by_critic - least).mean())
 
 

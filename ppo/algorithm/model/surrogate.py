@@ -1,6 +1,6 @@
 """The model as an objective, what it is fitted to, and how far it is believed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,13 +15,15 @@ from ppo.algorithm.model.gaussian_process import (
     SIDES,
     GaussianProcess,
     Hyperparameters,
+    factored,
     first_guesses,
     fit,
 )
 from ppo.algorithm.state import State, part_of, prefixed
 
-MOST_POINTS = 1000  # evaluations that the process takes
-FITTED_POINTS = 500  # of them, so many choose the hyperparameters before the last round
+MOST_POINTS = 2000  # evaluations that the process takes
+FITTED_POINTS, MOST_FITTED = 500, 1500  # of them, so many choose the hyperparameters before the last round: the first
+# number while there are few of them, and then half of all
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
@@ -45,13 +47,8 @@ class Fit:
     frame: Frame | None = None
 
     def process(self, evidence: Evidence) -> GaussianProcess:
-        """Returns the process; its noise is larger where the covariance cannot be factored otherwise."""
-        states, values, hyper = evidence.states[self.taken], evidence.values[self.taken], self.hyperparameters
-        while True:
-            try:
-                return GaussianProcess(states, values, hyper, self.frame)
-            except np.linalg.LinAlgError:
-                hyper = replace(hyper, noise=10 * hyper.noise)
+        """Returns the process."""
+        return factored(evidence.states[self.taken], evidence.values[self.taken], self.hyperparameters, self.frame)
 
 
 class Surrogate(Objective):
@@ -135,7 +132,8 @@ class Surrogate(Objective):
         hyperparameters = self._whole.hyperparameters if self._whole else None
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
-            some = taken[np.unique(np.linspace(0, len(taken) - 1, FITTED_POINTS).astype(int))]
+            count = max(FITTED_POINTS, min(MOST_FITTED, n // 2))
+            some = taken[np.unique(np.linspace(0, len(taken) - 1, count).astype(int))]
             hyperparameters = self._fit(some, self._guesses(n), STEPS)
             self._fitted_at = n
         assert hyperparameters is not None, "fitted now or before"
@@ -165,10 +163,11 @@ class Surrogate(Objective):
 
     def _guesses(self, n: int) -> list[Hyperparameters]:
         """Returns where a fit starts: from the last hyperparameters, and while it is quick from scratch."""
-        guesses = [self._whole.hyperparameters, self._whole.hyperparameters.other_kernel] if self._whole else []
-        if n <= BOTH_SIDES or not guesses:
-            guesses += first_guesses(self.dims)
-        return guesses
+        if self._whole is None:
+            return first_guesses(self.dims)
+        last = self._whole.hyperparameters
+        others = first_guesses(self.dims) if n <= BOTH_SIDES else [last.other_kernel, first_guesses(self.dims)[-1]]
+        return [last, *others]
 
     def _fit_local(self, policy: Policy, before: Fit | None) -> Fit | None:
         """Returns a process of the evaluations that are nearest to the law; None where there are too few."""
