@@ -27,9 +27,12 @@ FITTED_POINTS, MOST_FITTED = 500, 1500  # of them, so many choose the hyperparam
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
-LOCAL_POINTS, A_COORDINATE = 200, 50  # evaluations of a local process: so many at least, and for each coordinate
+LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 150, 1 / 3  # evaluations of a local process: so many at least; more, up
+# to so many for each coordinate, where they are no more than this share of all
 GAIN_LIMIT, GAIN_DECAY = 5.0, 0.5
-LEAST_GAIN = 0.5  # nats by which a local process must predict a value better to be preferred
+LEAST_A_COORDINATE = 50  # evaluations of a local process for each coordinate, below which there is none
+LEAST_GAIN, KEEPING_GAIN = 0.3, 0.0  # nats by which a local process must predict a value better to be preferred, and to
+# stay so
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ class Surrogate(Objective):
         before, self._local = self._local, None
         self._processes.pop(True, None)
         local = self._fit_local(policy, before) if len(policy.live) == 1 else None
-        if local is not None and self._predicts_better(local):
+        if local is not None and self._gain_of(local) > (KEEPING_GAIN if before else LEAST_GAIN):
             self._local = local
 
     def leave_law(self) -> None:
@@ -171,20 +174,20 @@ class Surrogate(Objective):
 
     def _fit_local(self, policy: Policy, before: Fit | None) -> Fit | None:
         """Returns a process of the evaluations that are nearest to the law; None where there are too few."""
-        count = max(LOCAL_POINTS, A_COORDINATE * self.dims)
-        if len(self.evidence) < count:
+        n = len(self.evidence)
+        count = max(LOCAL_POINTS, min(A_COORDINATE * self.dims, int(LOCAL_SHARE * n)))
+        if n < count or count < LEAST_A_COORDINATE * self.dims:
             return None
         taken, radius = nearest(policy, self.evidence.states, count, 2 * count)
         frame = Frame(policy, radius)
         guesses = [before.hyperparameters] if before else first_guesses(self.dims)
         return Fit(taken, self._fit(taken, guesses, LOCAL_STEPS if before else STEPS, frame), frame)
 
-    def _predicts_better(self, local: Fit) -> bool:
-        """Returns whether a local process predicts what both take better than that of the whole range."""
+    def _gain_of(self, local: Fit) -> float:
+        """Returns how much better a local process predicts what both take than that of the whole range, in nats."""
         assert self._whole is not None
         _, ours, theirs = np.intersect1d(local.taken, self._whole.taken, return_indices=True)
-        gain = self._process(local).left_out_density()[ours] - self.whole.left_out_density()[theirs]
-        return float(gain.mean()) > LEAST_GAIN
+        return float((self._process(local).left_out_density()[ours] - self.whole.left_out_density()[theirs]).mean())
 
     def _spread(self, policy: Policy) -> np.ndarray:
         """Returns which evaluations the process of the whole range takes: half of them those nearest to the policy."""
