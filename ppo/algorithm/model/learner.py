@@ -196,8 +196,9 @@ class ModelLearner(Learner):
     def _settle(self, effort: Effort) -> None:
         """Makes the policy give the model's best knobs, with as many components as that takes."""
         policy = self._policy_snapshot()
-        keep = self.surrogate.process.frame is not None
-        self._take(settled(policy, self.surrogate.whole, effort, self.config.init_std, self._rng(2), keep))
+        process, whole = self.surrogate.process, self.surrogate.whole
+        about = None if process is whole else process
+        self._take(settled(policy, whole, about, effort, self.config.init_std, self._rng(2)))
         if self.live.sum() > 1:
             self.surrogate.leave_law()
 

@@ -4,7 +4,7 @@ A slot's condition is the one, among many drawn ones, at whose best knobs the mo
 least lower confidence bound (Cox & John 1992), among proposals of the policy and their neighbours, or, for a share of
 the slots, over the whole range. Slots of a round are chosen one after the other, each as if the ones before it had
 been evaluated and had given what the model expects (Ginsbourger et al. 2010, the kriging believer), so that they
-differ from each other.
+differ from each other. What a round has beyond so many slots is sampled by the policy, at conditions drawn at random.
 """
 
 import numpy as np
@@ -20,6 +20,7 @@ from ppo.algorithm.model.search import SPREAD, prospect
 CONDITIONS = 64  # conditions to choose each slot's from
 LOCAL = 64  # knobs about the best known ones
 WHOLE_RANGE = 1 / 3  # share of the slots whose knobs are chosen over the whole range
+MOST_CHOSEN = 256  # slots of a round that are chosen with the model
 BOUND = 2.0  # standard deviations below the mean
 NEAR = 0.1  # standard deviation of what is tried about the best knobs, as a share of the length scales
 
@@ -48,13 +49,13 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
     dims = policy.spec.obs_dim - knobs
     found = prospect(model, policy, 2 * rng.random((CONDITIONS, dims)) - 1, rng)
     bests = np.concatenate([found.knobs, found.conditions], axis=1)
-    posterior = Posterior(model, slots)
+    posterior = Posterior(model, min(slots, MOST_CHOSEN))
     uncertain = posterior.watch(bests)
     unit = qmc.Sobol(knobs, rng=rng).random(SPREAD)
     low, high = model.window(found.conditions, knobs)
     near = NEAR * np.minimum(1.0, model.hyperparameters.lengths[:knobs]) * float((high - low).mean()) / 2
     states = []
-    for over_range in rng.random(slots) < WHOLE_RANGE:
+    for over_range in rng.random(min(slots, MOST_CHOSEN)) < WHOLE_RANGE:
         index = int(np.argmax(uncertain.std * rng.random(CONDITIONS) ** 0.25))
         tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), low[index], high[index])
         if over_range:
@@ -63,4 +64,16 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
         mean, std = posterior.mean_and_std(candidates)
         states.append(candidates[np.argmin(mean - BOUND * std)])
         posterior.believe(states[-1])
-    return plan_of(np.stack(states), knobs)
+    return plan_of(np.concatenate([np.stack(states), sampled(policy, slots - len(states), rng)]), knobs)
+
+
+def sampled(policy: Policy, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns states that the policy samples at random conditions, its components in turn, ``[count, dims]``."""
+    knobs = policy.spec.action_dim
+    conditions = 2 * rng.random((count, policy.spec.obs_dim - knobs)) - 1
+    noise = rng.standard_normal((count, knobs))
+    actions = np.empty((count, knobs))
+    for turn in range(len(policy.live)):
+        rows = slice(turn, count, len(policy.live))
+        actions[rows] = policy.act(centre_states(conditions[rows], knobs), noise[rows], turn)[0][:, :knobs]
+    return np.concatenate([np.clip(actions, -1, 1), conditions], axis=1)

@@ -43,18 +43,22 @@ class Effort:
 
 
 def settled(
-    policy: Snapshot, model: GaussianProcess, effort: Effort, std: float, rng: np.random.Generator, keep: bool
+    policy: Snapshot,
+    model: GaussianProcess,
+    about: GaussianProcess | None,
+    effort: Effort,
+    std: float,
+    rng: np.random.Generator,
 ) -> Snapshot:
     """Returns the policy that gives the model's best knobs, with as many components as that takes.
 
     Args:
         policy: to start from.
         model: of the whole range.
+        about: of the neighbourhood of the policy's only component, where that model knows better; None where not.
         effort: how exactly.
         std: of a component that starts anew.
         rng: of the training step.
-        keep: whether the component in use is as good as it gets, by a model that knows better, and stays as it is
-            where one suffices.
     """
     spec, conditions = policy.spec, _spread(policy, effort.conditions, rng)
     knobs = prospect(model, Policy(policy), conditions, rng).knobs
@@ -63,19 +67,22 @@ def settled(
     theta, components = several(replace(policy, theta=theta), model, knobs, conditions, std, effort.steps)
     used = np.bincount(components, minlength=spec.components)
     of_several = replace(policy, theta=theta, live=used > 0)
-    if (used > 0).sum() == 1 and not keep:
-        return of_several
-    first = int(used.argmax())
-    of_one = policy if keep else replace(of_several, live=np.arange(spec.components) == first)
     fresh = 2 * rng.random((FRESH_CONDITIONS, conditions.shape[1])) - 1  # a law may be bad between the others
+    if about is not None:  # what the model does not know well may look better to it
+        return of_several if _bound(of_several, model, fresh) < _expected(policy, about, fresh) else policy
+    if (used > 0).sum() == 1:
+        return of_several
     least = _expected(of_several, model, fresh)
     most = ONE_SUFFICES * (best_constant(model, knobs, fresh) - least)
     enough = min(most, model.noise_of(least))  # what the model takes for noise may be what one would gain
-    for steps in () if keep else (QUICK_STEPS, effort.steps):
+    first = int(used.argmax())
+    of_one = replace(of_several, live=np.arange(spec.components) == first)
+    for steps in (QUICK_STEPS, effort.steps):
         of_one = replace(of_one, theta=alone(spec, of_one.theta, model, first, conditions, steps))
-        if _expected(of_one, model, fresh) - least > HOPELESS * enough:
-            return of_several
-    return of_one if _expected(of_one, model, fresh) - least <= enough else of_several
+        loss = _expected(of_one, model, fresh) - least
+        if loss > HOPELESS * enough:
+            break
+    return of_one if loss <= enough else of_several
 
 
 def followed(policy: Snapshot, model: GaussianProcess, effort: Effort, rng: np.random.Generator) -> Snapshot:
@@ -98,8 +105,15 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
 
 def _expected(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
     """Returns the mean f that a model expects of the best of the components in use."""
-    means = proposals(policy.spec, policy.theta, conditions)[:, Policy(policy).live]
-    return float(model.unwarped(expected_at(model, np.clip(means, -1, 1), conditions).min(axis=1)).mean())
+    means = np.clip(proposals(policy.spec, policy.theta, conditions)[:, Policy(policy).live], -1, 1)
+    return float(model.unwarped(expected_at(model, means, conditions).min(axis=1)).mean())
+
+
+def _bound(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
+    """Returns the same of an f that is one standard deviation above what is expected."""
+    means = np.clip(proposals(policy.spec, policy.theta, conditions)[:, Policy(policy).live], -1, 1)
+    each = (model.mean_and_std(np.concatenate([knobs, conditions], axis=1)) for knobs in means.transpose(1, 0, 2))
+    return float(model.unwarped(np.min([mean + std for mean, std in each], axis=0)).mean())
 
 
 def _spread(policy: Snapshot, count: int, rng: np.random.Generator) -> np.ndarray:

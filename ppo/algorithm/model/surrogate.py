@@ -190,7 +190,11 @@ class Surrogate(Objective):
         return float((self._process(local).left_out_density()[ours] - self.whole.left_out_density()[theirs]).mean())
 
     def _spread(self, policy: Policy) -> np.ndarray:
-        """Returns which evaluations the process of the whole range takes: half of them those nearest to the policy."""
+        """Returns which evaluations the process of the whole range takes.
+
+        Where there are too many, half are those nearest to the policy. Half of the others are the first ones, which are
+        spread over the whole range, and half are from all that came since.
+        """
         n = len(self.evidence)
         if n <= MOST_POINTS:
             return np.arange(n)
@@ -199,8 +203,10 @@ class Surrogate(Objective):
         offsets = policy.proposals(centred)[:, policy.live] - states[:, None, : self.knobs]
         order = np.argsort((offsets**2).sum(axis=2).min(axis=1), kind="stable")
         near, others = np.split(order, [MOST_POINTS // 2])
-        others = np.sort(others)[np.linspace(0, len(others) - 1, MOST_POINTS - len(near)).astype(int)]
-        return np.sort(np.concatenate([near, others]))
+        first, since = np.split(np.sort(others), [MOST_POINTS // 4])
+        left = MOST_POINTS - len(near) - len(first)
+        since = since[np.unique(np.linspace(0, len(since) - 1, left).astype(int))] if len(since) else since
+        return np.sort(np.concatenate([near, first, since]))
 
     def state(self) -> State:
         """Returns the evidence, and what is not a function of it alone."""
