@@ -21,9 +21,8 @@ from ppo.algorithm.model.gaussian_process import (
 )
 from ppo.algorithm.state import State, part_of, prefixed
 
-MOST_POINTS = 2000  # evaluations that the process takes
-FITTED_POINTS, MOST_FITTED = 500, 1500  # of them, so many choose the hyperparameters before the last round: the first
-# number while there are few of them, and then half of all
+POINTS, POINTS_A_COORDINATE = 1000, 200  # evaluations that the process takes: so many, or more for many coordinates
+FITTED, FITTED_A_COORDINATE = 500, 150  # of them, so many likewise choose the hyperparameters before the last round
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
@@ -135,7 +134,7 @@ class Surrogate(Objective):
         hyperparameters = self._whole.hyperparameters if self._whole else None
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
-            count = max(FITTED_POINTS, min(MOST_FITTED, n // 2))
+            count = max(FITTED, FITTED_A_COORDINATE * self.dims)
             some = taken[np.unique(np.linspace(0, len(taken) - 1, count).astype(int))]
             hyperparameters = self._fit(some, self._guesses(n), STEPS)
             self._fitted_at = n
@@ -196,15 +195,16 @@ class Surrogate(Objective):
         spread over the whole range, and half are from all that came since.
         """
         n = len(self.evidence)
-        if n <= MOST_POINTS:
+        most = max(POINTS, POINTS_A_COORDINATE * self.dims)
+        if n <= most:
             return np.arange(n)
         states = self.evidence.states
         centred = centre_states(states[:, self.knobs :], self.knobs)
         offsets = policy.proposals(centred)[:, policy.live] - states[:, None, : self.knobs]
         order = np.argsort((offsets**2).sum(axis=2).min(axis=1), kind="stable")
-        near, others = np.split(order, [MOST_POINTS // 2])
-        first, since = np.split(np.sort(others), [MOST_POINTS // 4])
-        left = MOST_POINTS - len(near) - len(first)
+        near, others = np.split(order, [most // 2])
+        first, since = np.split(np.sort(others), [most // 4])
+        left = most - len(near) - len(first)
         since = since[np.unique(np.linspace(0, len(since) - 1, left).astype(int))] if len(since) else since
         return np.sort(np.concatenate([near, first, since]))
 
