@@ -28,9 +28,10 @@ SET_BY_BUDGET = (
 
 ROUND, MOST_ROUNDS = 16, 40
 MODEL_COMPONENTS = 6
-LEAST_A_COORDINATE, FEW_COORDINATES, MOST_WITH_MODEL = 4, 6, 10_000
-"""A budget chooses a model from so many evaluations for each knob and condition on, and, where there are more knobs and
-conditions than a few, up to so many in all."""
+LEAST_A_COORDINATE, FEW_COORDINATES = 4, 6
+MOST_WITH_FEW, MOST_WITH_MANY = 1_000_000, 10_000
+"""A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all with few of
+them, and with more."""
 DESIGN_SHARE, DESIGN_POINTS = 1 / 3, 10
 
 
@@ -38,7 +39,7 @@ def model_suits_budget(evaluations: int | None, dims: int) -> bool:
     """Returns whether so many evaluations of f with ``dims`` knobs and conditions are best spent with a model."""
     if evaluations is None or evaluations < LEAST_A_COORDINATE * dims:
         return False
-    return dims <= FEW_COORDINATES or evaluations <= MOST_WITH_MODEL
+    return evaluations <= (MOST_WITH_FEW if dims <= FEW_COORDINATES else MOST_WITH_MANY)
 
 
 def planned_rounds(evaluations: int, dims: int) -> tuple[int, int, int]:
