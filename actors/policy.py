@@ -153,7 +153,7 @@ class Policy:
             x = np.matmul(x, w)
             x += b
             x = self._activation(x, out=x)
-        return (np.matmul(x, weight) + bias).reshape(len(rows), -1)
+        return (np.matmul(x, weight) + bias).reshape(len(rows), len(bias))
 
     @property
     def _raw_part(self) -> slice:

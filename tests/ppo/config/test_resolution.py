@@ -175,8 +175,8 @@ def test_a_value_that_cannot_work_is_named_by_its_flag(changes, message):
     assert str(error.value).startswith(message)
 
 
-def test_a_budget_of_300_000_evaluations_has_the_defaults():
-    budget = resolve(Config(evaluations=300_000))
+def test_a_budget_of_300_000_evaluations_without_a_model_has_the_defaults():
+    budget = resolve(Config(evaluations=300_000, model="none"))
     assert budget == dataclasses.replace(resolve(Config()), evaluations=300_000, eval_every=0)
 
 
