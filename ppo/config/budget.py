@@ -30,8 +30,8 @@ ROUND, MOST_ROUNDS = 16, 40
 MODEL_COMPONENTS = 6
 LEAST_A_COORDINATE, FEW_COORDINATES = 4, 6
 MOST_WITH_FEW, MOST_WITH_MANY = 1_000_000, 10_000
-"""A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all: with at most
-6 knobs and conditions, and with more."""
+"""A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all, with at
+most 6 knobs and conditions and with more."""
 DESIGN_SHARE, DESIGN_POINTS = 1 / 3, 10
 
 

@@ -65,14 +65,17 @@ class Hyperparameters:
 
 
 def first_guesses(dims: int) -> list[Hyperparameters]:
-    """Returns hyperparameters to start a fit from: either side of the warp and either kernel, and a polynomial.
-
-    A smooth process without noise and without warp, with long length scales, is nearly a polynomial. Where f is one, a
-    fit finds that from nowhere else.
-    """
+    """Returns hyperparameters to start a fit from: for either side of the warp, either kernel."""
     lengths = np.full(dims, dims**0.5)
-    found = [Hyperparameters(lengths, 1e-4, 1.0, side, kernel) for side in SIDES for kernel in KERNELS]
-    return [*found, Hyperparameters(2 * lengths, 1e-8, WARPS[1] / 2, "low", "rbf")]
+    return [Hyperparameters(lengths, 1e-4, 1.0, side, kernel) for side in SIDES for kernel in KERNELS]
+
+
+def nearly_polynomial(dims: int) -> Hyperparameters:
+    """Returns those of a smooth process with long length scales, and with hardly any noise or warp.
+
+    Where f is a polynomial, a fit finds that from nowhere else.
+    """
+    return Hyperparameters(np.full(dims, 2 * dims**0.5), 1e-8, WARPS[1] / 2, "low", "rbf")
 
 
 class GaussianProcess:
@@ -173,16 +176,31 @@ class GaussianProcess:
         return self.level + covariance @ self.weights, np.sqrt(self.variance * share)
 
     def left_out_density(self) -> np.ndarray:
-        """Returns the logarithm of the density of each value of f as the others predict it, ``[n]``.
+        """Returns what ``density`` does of each evaluation as the others predict it, ``[n]``.
 
-        Source: Rasmussen & Williams 2006, eq. 5.10 to 5.12. A constant is left out that is the same for all processes
-        of f.
+        Source: Rasmussen & Williams 2006, eq. 5.10 to 5.12.
         """
         halves = solve_triangular(self.factor, np.eye(len(self.targets)), lower=True, check_finite=False)
         precision = (halves * halves).sum(axis=0)
-        misses, variance = self.weights / precision, self.variance / precision
-        slope = 1 / ((self.hyperparameters.warp + self._place) * self.range)
-        return np.log(slope) - 0.5 * np.log(variance) - 0.5 * misses * misses / variance
+        return self._density(self.targets, self.targets - self.weights / precision, self.variance / precision)
+
+    def density(self, states: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Returns the logarithm of the density of values of f ``[m]`` at states ``[m, dims]``, ``[m]``.
+
+        A constant is left out that is the same for all processes of f.
+        """
+        mean, std = self.mean_and_std(states)
+        return self._density(self.warped(values), mean, std**2 + self.variance * self.hyperparameters.noise)
+
+    def density_unknown(self, values: np.ndarray) -> np.ndarray:
+        """Returns the same for who knows only the mean and the variance of the warped f, ``[m]``."""
+        return self._density(self.warped(values), self.targets.mean(), self.targets.var() or 1.0)
+
+    def _density(self, warped: np.ndarray, mean: np.ndarray, variance: np.ndarray | float) -> np.ndarray:
+        hyper = self.hyperparameters
+        from_end = np.maximum(warped if hyper.side == "low" else -warped, 0)
+        log_slope = -np.log(hyper.warp) - from_end - np.log(self.range)  # of the warp, at f
+        return log_slope - 0.5 * np.log(variance) - 0.5 * (warped - mean) ** 2 / variance
 
     def critic(self) -> Critic:
         """Returns what predicts the same in NumPy alone; it has no frame."""
@@ -251,9 +269,7 @@ def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], s
         steps: iterations from each.
 
     Returns:
-        Of the hyperparameters found, those by which the process predicts left-out values best. That is more robust
-        than the likelihood to choose kernel and warp by, since no process is exactly f (Rasmussen & Williams 2006,
-        section 5.4.2).
+        The best hyperparameters found.
     """
     dims = states.shape[1]
     bounds = np.log([LENGTHS] * dims + [(LEAST_NOISE, MOST_NOISE), WARPS])
@@ -267,10 +283,8 @@ def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], s
                 return 1e10, np.zeros(len(logs))
 
         result = minimize(loss, start.logs, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-        found.append(start.at(result.x))
-    if len(found) == 1:
-        return found[0]
-    return max(found, key=lambda hyper: factored(states, values, hyper).left_out_density().mean())
+        found.append((float(result.fun), start.at(result.x)))
+    return min(found, key=lambda pair: pair[0])[1]
 
 
 def factored(

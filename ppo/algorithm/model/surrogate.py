@@ -18,6 +18,7 @@ from ppo.algorithm.model.gaussian_process import (
     factored,
     first_guesses,
     fit,
+    nearly_polynomial,
 )
 from ppo.algorithm.state import State, part_of, prefixed
 
@@ -26,12 +27,13 @@ FITTED, FITTED_A_COORDINATE = 500, 150  # of them, so many likewise choose the h
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
+NEAR_SHARE = 4  # one of so many is near the policy
 LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 150, 1 / 3  # evaluations of a local process: so many at least; more, up
 # to so many for each coordinate, where they are no more than this share of all
 GAIN_LIMIT, GAIN_DECAY = 5.0, 0.5
 LEAST_A_COORDINATE = 50  # evaluations of a local process for each coordinate, below which there is none
-LEAST_GAIN, KEEPING_GAIN = 0.3, 0.0  # nats by which a local process must predict a value better to be preferred, and to
-# stay so
+LEAST_GAIN = 0.3  # nats by which a local process must predict a value better to be preferred
+MUCH_SMOOTHER = 0.5  # nats likewise, for nearly a polynomial
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Surrogate(Objective):
         self.evidence = Evidence(self.dims, capacity)
         self.gain, self.refitted = 0.0, False
         self._spec, self._fitted_at = spec, 0
+        self._lead, self._local_from = 0.0, 0.0
         self._whole: Fit | None = None
         self._local: Fit | None = None
         self._processes: dict[bool, GaussianProcess] = {}
@@ -111,14 +114,12 @@ class Surrogate(Objective):
 
     def score(self, states: np.ndarray, values: np.ndarray) -> dict[str, float]:
         """Scores the model on a round ``[m, dims]``, ``[m]`` before it learns from it; returns scalars to log."""
-        process = self.process
-        mean, std = process.mean_and_std(states)
-        variance = std**2 + process.variance * process.hyperparameters.noise
-        warped = process.warped(values)
-        base = process.targets.var() or 1.0
-        surprise = 0.5 * (np.log(variance) + (warped - mean) ** 2 / variance)
-        known_nothing = 0.5 * (np.log(base) + (warped - process.targets.mean()) ** 2 / base)
-        gain = float(np.clip(known_nothing - surprise, -GAIN_LIMIT, GAIN_LIMIT).mean())
+        gain = _mean_gain(self.whole.density(states, values), self.whole.density_unknown(values))
+        if self._local is not None:
+            density = self.process.density(states, values)
+            lead = _mean_gain(density, self.whole.density(states, values))
+            self._lead = GAIN_DECAY * self._lead + (1 - GAIN_DECAY) * lead
+            gain = max(gain, _mean_gain(density, self.whole.density_unknown(values)))
         self.gain = GAIN_DECAY * self.gain + (1 - GAIN_DECAY) * gain
         return {"charts/model_gain": gain}
 
@@ -136,7 +137,7 @@ class Surrogate(Objective):
         if self.refitted:
             count = max(FITTED, FITTED_A_COORDINATE * self.dims)
             some = taken[np.unique(np.linspace(0, len(taken) - 1, count).astype(int))]
-            hyperparameters = self._fit(some, self._guesses(n), STEPS)
+            hyperparameters = self._smoothest(some, self._fit(some, self._guesses(n), STEPS))
             self._fitted_at = n
         assert hyperparameters is not None, "fitted now or before"
         if last:
@@ -148,8 +149,12 @@ class Surrogate(Objective):
         """Fits the process about the law, where that has one component, and prefers it if it predicts better."""
         before, self._local = self._local, None
         self._processes.pop(True, None)
-        local = self._fit_local(policy, before) if len(policy.live) == 1 else None
-        if local is not None and self._gain_of(local) > (KEEPING_GAIN if before else LEAST_GAIN):
+        if before is not None and self._lead < 0:
+            self._lead, self._local_from = 0.0, REFIT * len(self.evidence)
+        if len(policy.live) > 1 or len(self.evidence) < self._local_from:
+            return
+        local = self._fit_local(policy, before)
+        if local is not None and (before is not None or self._gain_of(local) > LEAST_GAIN):
             self._local = local
 
     def leave_law(self) -> None:
@@ -168,8 +173,17 @@ class Surrogate(Objective):
         if self._whole is None:
             return first_guesses(self.dims)
         last = self._whole.hyperparameters
-        others = first_guesses(self.dims) if n <= BOTH_SIDES else [last.other_kernel, first_guesses(self.dims)[-1]]
-        return [last, *others]
+        return [last, *(first_guesses(self.dims) if n <= BOTH_SIDES else [last.other_kernel])]
+
+    def _smoothest(self, taken: np.ndarray, found: Hyperparameters) -> Hyperparameters:
+        """Returns those of nearly a polynomial where that predicts left-out values much better.
+
+        Its likelihood may be the smaller one all the same, since no process is exactly f.
+        """
+        smooth = self._fit(taken, [nearly_polynomial(self.dims)], STEPS)
+        states, values = self.evidence.states[taken], self.evidence.values[taken]
+        ours, theirs = (factored(states, values, hyper).left_out_density().mean() for hyper in (smooth, found))
+        return smooth if ours - theirs > MUCH_SMOOTHER else found
 
     def _fit_local(self, policy: Policy, before: Fit | None) -> Fit | None:
         """Returns a process of the evaluations that are nearest to the law; None where there are too few."""
@@ -191,22 +205,19 @@ class Surrogate(Objective):
     def _spread(self, policy: Policy) -> np.ndarray:
         """Returns which evaluations the process of the whole range takes.
 
-        Where there are too many, half are those nearest to the policy. Half of the others are the first ones, which are
-        spread over the whole range, and half are from all that came since.
+        Where there are too many, half are of those nearest to the policy, and half of the others, each as far apart as
+        may be, in units of the length scales.
         """
-        n = len(self.evidence)
-        most = max(POINTS, POINTS_A_COORDINATE * self.dims)
+        n, most = len(self.evidence), max(POINTS, POINTS_A_COORDINATE * self.dims)
         if n <= most:
             return np.arange(n)
         states = self.evidence.states
         centred = centre_states(states[:, self.knobs :], self.knobs)
         offsets = policy.proposals(centred)[:, policy.live] - states[:, None, : self.knobs]
         order = np.argsort((offsets**2).sum(axis=2).min(axis=1), kind="stable")
-        near, others = np.split(order, [most // 2])
-        first, since = np.split(np.sort(others), [most // 4])
-        left = most - len(near) - len(first)
-        since = since[np.unique(np.linspace(0, len(since) - 1, left).astype(int))] if len(since) else since
-        return np.sort(np.concatenate([near, first, since]))
+        scaled = states / (1.0 if self._whole is None else self._whole.hyperparameters.lengths)
+        near, others = np.split(order, [max(most // 2, n // NEAR_SHARE)])
+        return np.sort(np.concatenate([part[spread_out(scaled[part], most // 2)] for part in (near, others)]))
 
     def state(self) -> State:
         """Returns the evidence, and what is not a function of it alone."""
@@ -214,8 +225,7 @@ class Surrogate(Objective):
             **prefixed("evidence", self.evidence.state()),
             **prefixed("whole", _fit_state(self._whole)),
             **prefixed("local", _fit_state(self._local)),
-            "fitted_at": np.array(self._fitted_at),
-            "gain": np.array(self.gain),
+            "scalars": np.array([self._fitted_at, self._local_from, self._lead, self.gain]),
         }
 
     def restore(self, state: State) -> None:
@@ -223,7 +233,23 @@ class Surrogate(Objective):
         self.evidence.restore(part_of("evidence", state))
         self._whole = _fit_of(part_of("whole", state), self._spec)
         self._local = _fit_of(part_of("local", state), self._spec)
-        self._fitted_at, self.gain, self._processes = int(state["fitted_at"]), float(state["gain"]), {}
+        fitted_at, self._local_from, self._lead, self.gain = state["scalars"].tolist()
+        self._fitted_at, self._processes = int(fitted_at), {}
+
+
+def spread_out(points: np.ndarray, count: int) -> np.ndarray:
+    """Returns so many of points ``[n, dims]`` by number, each the farthest from those before it (Gonzalez 1985)."""
+    chosen = np.zeros(count, np.int64)
+    distances = ((points - points[0]) ** 2).sum(axis=1)
+    for number in range(1, count):
+        chosen[number] = farthest = int(distances.argmax())
+        np.minimum(distances, ((points - points[farthest]) ** 2).sum(axis=1), out=distances)
+    return chosen
+
+
+def _mean_gain(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Returns by how much densities ``[m]`` are larger than others in the mean, of which no single one counts much."""
+    return float(np.clip(ours - theirs, -GAIN_LIMIT, GAIN_LIMIT).mean())
 
 
 def _fit_state(made_of: Fit | None) -> State:
