@@ -1,0 +1,101 @@
+"""Searches of the model for the knobs of which it expects least."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from actors.law import centre_states
+from actors.policy import Policy
+from ppo.algorithm.model.gaussian_process import GaussianProcess
+
+SPREAD = 128  # knobs over the whole range at each condition
+NEARBY, REFINEMENTS = 16, 2  # knobs about the best ones, so often, before they are polished
+POLISHING = 60  # iterations of L-BFGS-B
+PRECISE = {"maxcor": 20, "ftol": 1e-15, "gtol": 1e-12, "maxiter": POLISHING}
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What the model expects at some conditions.
+
+    Attributes:
+        conditions: ``[m, conditions]``.
+        knobs: those with the least expected f, ``[m, knobs]``.
+        expected: the warped f expected there, ``[m]``.
+        proposed: the least that is expected of a component's mean, ``[m]``.
+        chosen: that component, ``[m]``.
+    """
+
+    conditions: np.ndarray
+    knobs: np.ndarray
+    expected: np.ndarray
+    proposed: np.ndarray
+    chosen: np.ndarray
+
+
+def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> Prospect:
+    """Searches the model for the best knobs at conditions ``[m, conditions]``: spread ones, components, neighbours."""
+    m, knobs = len(conditions), policy.spec.action_dim
+    means = np.clip(policy.proposals(centre_states(conditions, knobs))[:, policy.live], -1, 1)
+    low, high = (bound[:, None] for bound in model.window(conditions, knobs))
+    spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
+    candidates = np.concatenate([means, spread], axis=1)
+    values = expected_at(model, candidates, conditions)
+    own = values[:, : means.shape[1]]
+    best = _pick(candidates, values)
+    scale = SPREAD ** (-1 / knobs) * float((high - low).mean()) / 2
+    for _ in range(REFINEMENTS):
+        nearby = np.clip(best[:, None] + scale * rng.standard_normal((m, NEARBY, knobs)), low, high)
+        around = np.concatenate([best[:, None], nearby], axis=1)
+        best = _pick(around, expected_at(model, around, conditions))
+        scale /= 2
+    best = polished(model, best, conditions)
+    chosen = policy.live[own.argmin(axis=1)]
+    return Prospect(conditions, best, expected(model, best, conditions), own.min(axis=1), chosen)
+
+
+def expected_at(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+    """Returns the warped f expected of knobs ``[m, p, knobs]`` at conditions ``[m, conditions]``, ``[m, p]``."""
+    m, p, _ = knobs.shape
+    repeated = np.broadcast_to(conditions[:, None], (m, p, conditions.shape[1]))
+    return model.mean(np.concatenate([knobs, repeated], axis=2).reshape(m * p, -1)).reshape(m, p)
+
+
+def best_constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> float:
+    """Returns the least mean f that the model expects of one of knobs ``[m, knobs]`` at all conditions."""
+    some = knobs[:: max(1, len(knobs) // 64)]
+    repeated = np.broadcast_to(some, (len(conditions), *some.shape))
+    return float(model.unwarped(expected_at(model, repeated, conditions)).mean(axis=0).min())
+
+
+def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+    """Minimises the model's mean locally, from knobs ``[m, knobs]`` at conditions ``[m, conditions]``.
+
+    All rows are one problem to SciPy's L-BFGS-B, since they do not depend on each other.
+    """
+    shape = knobs.shape
+
+    def total(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        states = np.concatenate([flat.reshape(shape), conditions], axis=1)
+        values, slopes = model.mean_and_slope(states, shape[1])
+        return float(values.sum()), slopes.reshape(-1)
+
+    low, high = model.window(conditions, shape[1])
+    bounds = list(zip(low.reshape(-1), high.reshape(-1), strict=True))
+    start = np.clip(knobs, low, high).reshape(-1)
+    found = minimize(total, start, jac=True, method="L-BFGS-B", bounds=bounds, options=PRECISE)
+    best = found.x.reshape(shape)
+    before, after = (expected(model, x, conditions) for x in (knobs, best))
+    return np.where((after <= before)[:, None], best, knobs)
+
+
+def expected(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+    """Returns the warped f that a model expects of knobs ``[m, knobs]`` at conditions ``[m, conditions]``, ``[m]``."""
+    return model.mean(np.concatenate([knobs, conditions], axis=1))
+
+
+def _pick(knobs: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Returns the knobs of the least expected value in each row."""
+    return knobs[np.arange(len(knobs)), values.argmin(axis=1)]
