@@ -1,9 +1,11 @@
 """Processes and policies that several tests of the model ask."""
 
+import dataclasses
+
 import numpy as np
 
 from actors import NetworkSpec, Policy, Snapshot
-from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, first_guess, fit
+from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, factored, first_guesses, fit
 
 HYPER = {side: Hyperparameters(np.array([0.7, 1.5, 3.0]), 0.02, 0.3, side) for side in ("low", "high")}
 
@@ -15,17 +17,16 @@ def drawn(n=25, dims=3, seed=0):
     return states, 40 * np.exp(np.sin(3 * states[:, 0]) + states[:, 1] * states[:, -1]) - 7
 
 
-def process(side="low", n=25, seed=0):
+def process(side="low", n=25, seed=0, kernel="matern"):
     """Returns a process of three coordinates whose hyperparameters are given."""
-    return GaussianProcess(*drawn(n, 3, seed), HYPER[side])
+    return GaussianProcess(*drawn(n, 3, seed), dataclasses.replace(HYPER[side], kernel=kernel))
 
 
 def fitted(objective, n, steps=40, seed=0):
     """Returns a process that is fitted to an objective, at points spread over the whole range."""
     states = np.random.default_rng(seed).uniform(-1, 1, (n, objective.dims))
     values = objective(states[:, : objective.knobs], states[:, objective.knobs :])
-    starts = [first_guess(objective.dims, side) for side in ("low", "high")]
-    return GaussianProcess(states, values, fit(states, values, starts, steps))
+    return factored(states, values, fit(states, values, first_guesses(objective.dims), steps))
 
 
 def policy_of(means, conditions=1, live=None):
