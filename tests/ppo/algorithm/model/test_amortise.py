@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import approx_fprime
 
 from actors import NetworkSpec, Policy, Snapshot
 from actors.law import centre_states
@@ -31,33 +31,6 @@ def policy(theta):
 def means_of(theta, components):
     """Returns the means of the given components at the conditions C."""
     return policy(theta).proposals(centre_states(C, 2))[np.arange(len(C)), components]
-
-
-@pytest.mark.parametrize("side", ["low", "high"])
-def test_polished_knobs_are_those_that_scipy_finds_for_each_condition(side):
-    ours = process(side)
-    knobs = np.random.default_rng(0).uniform(-0.5, 0.5, (12, 2))
-    conditions = C[:12] * 0.9
-    found = polished(ours, knobs, conditions)
-    for start, end, condition in zip(knobs, found, conditions, strict=True):
-
-        def mean(x, condition=condition):
-            return float(ours.mean(np.concatenate([x, condition])[None])[0])
-
-        alone = minimize(mean, end, bounds=[(-1, 1)] * 2, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
-        assert mean(end) <= mean(start)
-        assert mean(end) == pytest.approx(alone.fun, abs=1e-6)
-    assert (np.abs(found) <= 1).all()
-
-
-def test_polished_knobs_of_a_known_function_are_the_best_ones(model):
-    found = polished(model, np.zeros((40, 2)), C)
-    assert np.abs(found - Quadratic().best(C)).max() < 0.02
-
-
-def test_knobs_at_a_minimum_stay_there(model):
-    best = polished(model, np.zeros((40, 2)), C)
-    assert np.abs(polished(model, best, C) - best).max() < 1e-4
 
 
 def at(*means):
