@@ -5,9 +5,27 @@ import dataclasses
 import numpy as np
 
 from actors import NetworkSpec, Policy, Snapshot
+from env import Objective
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, factored, first_guesses, fit
 
 HYPER = {side: Hyperparameters(np.array([0.7, 1.5, 3.0]), 0.02, 0.3, side) for side in ("low", "high")}
+
+
+class Crossing(Objective):
+    """A polynomial of two valleys: the one at a knob of about -0.6 is the best where c < 0, and the other elsewhere."""
+
+    def __call__(self, x, c):
+        return (4 * (x * x - 0.36) ** 2 - 0.1 * c * x)[:, 0]
+
+    def valleys(self, c):
+        """Returns the knob of each of the two valleys at conditions ``[m, 1]``, ``[m, 2]``."""
+        x = np.tile([-0.6, 0.6], (len(c), 1))
+        for _ in range(9):  # Newton's steps to where the slope is 0
+            x -= (16 * x * (x * x - 0.36) - 0.1 * c) / (48 * x * x - 5.76)
+        return x
+
+    def best(self, c):
+        return np.take_along_axis(self.valleys(c), (c > 0).astype(int), axis=1)
 
 
 def drawn(n=25, dims=3, seed=0):
