@@ -10,6 +10,7 @@ from actors.rollout import Collector
 from ppo import Config, resolve
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.model import ModelLearner, make_learner
+from ppo.algorithm.model import learner as module
 from ppo.algorithm.model.planning import design
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.training.job import make_job
@@ -201,7 +202,7 @@ def test_the_plan_of_a_round_is_a_function_of_the_state():
 @pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("suffices", [True, False])
 def test_a_law_has_a_critic_where_the_gate_does_not_suffice(suffices, monkeypatch):
-    monkeypatch.setattr(ModelLearner, "_gate_suffices", lambda self, found: suffices)
+    monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: suffices)
     learner, collector = learner_and_collector()
     assert learner.snapshot().critic is None  # nothing is known yet
     trained(learner, collector)
