@@ -14,6 +14,7 @@ from actors import Law
 from env import OBJECTIVES
 from ppo import Config, resolve
 from ppo.algorithm.model import learner as module
+from ppo.algorithm.model import settling
 from ppo.algorithm.model.settling import Effort
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.evaluate import evaluate
@@ -36,7 +37,8 @@ def little_effort(monkeypatch):
 
 @pytest.fixture
 def a_critic(monkeypatch):
-    """Lets each law have a critic."""
+    """Lets each law have several components and a critic."""
+    monkeypatch.setattr(settling, "ONE_SUFFICES", -np.inf)
     monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: False)
 
 
