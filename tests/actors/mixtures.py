@@ -3,7 +3,7 @@
 import numpy as np
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.critic import Critic
+from actors.critic import KERNELS, Critic, matern
 from actors.plan import Plan
 
 ROOT5 = 5**0.5
@@ -37,22 +37,24 @@ def constant_policy(means, logits, slopes=None, **changes):
     return Policy(Snapshot(0, spec, theta, **changes))
 
 
-def random_critic(n=9, dims=3, noise=0.01, seed=0):
+def random_critic(n=9, dims=3, noise=0.01, seed=0, kernel=matern):
     """Returns the critic of made-up evaluations, and their warped f."""
     rng = np.random.default_rng(seed)
     states, values, lengths = rng.uniform(-1, 1, (n, dims)), rng.normal(size=n), 0.5 + rng.random(dims)
     level, variance = 0.3, 2.5
-    weights = np.linalg.solve(correlation(states, states, lengths) + noise * np.eye(n), values - level)
-    return Critic(states, weights, lengths, np.array([level, variance, noise, 0.1, 1.0, -4.0, 8.0])), values
+    weights = np.linalg.solve(correlation(states, states, lengths, kernel) + noise * np.eye(n), values - level)
+    scalars = [level, variance, noise, 0.1, 1.0, -4.0, 8.0, KERNELS.index(kernel)]
+    return Critic(states, weights, lengths, np.array(scalars)), values
 
 
-def correlation(a, b, lengths):
-    """Returns the Matern-5/2 correlation of two sets of points, one pair at a time."""
+def correlation(a, b, lengths, kernel=matern):
+    """Returns the Matern-5/2 or RBF correlation of two sets of points, one pair at a time."""
     found = np.empty((len(a), len(b)))
     for i, one in enumerate(a):
         for j, other in enumerate(b):
             r = np.linalg.norm((one - other) / lengths)
-            found[i, j] = (1 + ROOT5 * r + 5 * r**2 / 3) * np.exp(-ROOT5 * r)
+            of_matern = (1 + ROOT5 * r + 5 * r**2 / 3) * np.exp(-ROOT5 * r)
+            found[i, j] = of_matern if kernel is matern else np.exp(-(r**2) / 2)
     return found
 
 

@@ -3,47 +3,73 @@
 import numpy as np
 import pytest
 
-from actors.critic import Critic, matern, stretched
+from actors.critic import KERNELS, Critic, matern, rbf, squared_distances, stretched
 from tests.actors.mixtures import correlation, random_critic
 
+BOTH = pytest.mark.parametrize("kernel", KERNELS)
 
-def test_the_correlation_is_that_of_one_pair_at_a_time():
+
+def test_squared_distances_are_those_of_one_pair_at_a_time():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(4, 3)), rng.normal(size=(6, 3))
+    expected = [[((one - other) ** 2).sum() for other in b] for one in a]
+    assert squared_distances(a, b) == pytest.approx(np.array(expected), rel=1e-12)
+    assert squared_distances(a, a).diagonal().tolist() == [0] * 4
+
+
+@BOTH
+def test_the_correlation_is_that_of_one_pair_at_a_time(kernel):
     rng = np.random.default_rng(1)
     a, b, lengths = rng.normal(size=(4, 3)), rng.normal(size=(6, 3)), np.array([0.3, 1.0, 4.0])
-    assert matern(a / lengths, b / lengths) == pytest.approx(correlation(a, b, lengths), rel=1e-12)
-    assert matern(a, a).diagonal().tolist() == [1] * 4
+    squared = squared_distances(a / lengths, b / lengths)
+    before = squared.copy()
+    assert kernel(squared) == pytest.approx(correlation(a, b, lengths, kernel), rel=1e-12)
+    assert squared.tolist() == before.tolist()
+    assert kernel(np.zeros((1, 2))).tolist() == [[1, 1]]
 
 
-def test_mean_and_std_are_those_of_a_dense_solution():
-    critic, values = random_critic()
+@BOTH
+def test_mean_and_std_are_those_of_a_dense_solution(kernel):
+    critic, values = random_critic(kernel=kernel)
     level, variance, noise = critic.scalars[:3]
     states = np.random.default_rng(2).uniform(-1.5, 1.5, (20, 3))
-    covariance = variance * (correlation(critic.states, critic.states, critic.lengths) + noise * np.eye(9))
-    cross = variance * correlation(states, critic.states, critic.lengths)
+    covariance = variance * (correlation(critic.states, critic.states, critic.lengths, kernel) + noise * np.eye(9))
+    cross = variance * correlation(states, critic.states, critic.lengths, kernel)
     mean = level + cross @ np.linalg.inv(covariance) @ (values - level)
     var = variance - np.einsum("ij,ji->i", cross, np.linalg.solve(covariance, cross.T))
     assert critic.mean(states) == pytest.approx(mean, rel=1e-9)
     assert critic.std(states) == pytest.approx(np.sqrt(var), rel=1e-7)
 
 
-def test_without_noise_it_gives_what_was_evaluated_and_is_sure_of_it():
-    critic, values = random_critic(noise=0.0)
+def test_the_kernel_is_the_one_of_the_number():
+    states = np.array([[0.0], [1.5]])
+    for number, kernel in enumerate((matern, rbf)):
+        critic = Critic(states[:1], np.ones(1), np.ones(1), np.array([0, 1, 0, 1, 1, 0, 1, number], float))
+        assert critic.mean(states) == pytest.approx(kernel(np.array([0.0, 2.25])))
+
+
+@BOTH
+def test_without_noise_it_gives_what_was_evaluated_and_is_sure_of_it(kernel):
+    critic, values = random_critic(noise=0.0, kernel=kernel)
     assert critic.mean(critic.states) == pytest.approx(values, abs=1e-9)
     assert critic.std(critic.states) == pytest.approx(np.zeros(9), abs=1e-6)
 
 
-def test_far_from_all_evaluations_it_knows_level_and_variance_alone():
-    critic, _ = random_critic()
+@BOTH
+def test_far_from_all_evaluations_it_knows_level_and_variance_alone(kernel):
+    critic, _ = random_critic(kernel=kernel)
     far = np.full((2, 3), 1e3)
     assert critic.mean(far) == pytest.approx([0.3, 0.3])
     assert critic.std(far) == pytest.approx(np.sqrt([2.5, 2.5]))
 
 
+@BOTH
 @pytest.mark.parametrize("n", [1, 2, 7, 37, 300])
 @pytest.mark.parametrize("dims", [2, 3, 8])
-def test_a_rows_bits_do_not_depend_on_the_other_rows(n, dims):
+def test_a_rows_bits_do_not_depend_on_the_other_rows(n, dims, kernel):
     rng = np.random.default_rng(3)
-    critic = Critic(rng.uniform(-1, 1, (n, dims)), rng.normal(size=n), 0.5 + rng.random(dims), np.zeros(7))
+    scalars = np.append(np.zeros(7), KERNELS.index(kernel))
+    critic = Critic(rng.uniform(-1, 1, (n, dims)), rng.normal(size=n), 0.5 + rng.random(dims), scalars)
     states = rng.uniform(-1, 1, (53, dims))
     whole = critic.mean(states)
     for size in (1, 2, 3, 5, 16, 17, 52):
@@ -63,7 +89,8 @@ def warped(f, warp, side, low, spread):
 @pytest.mark.parametrize("warp", [1e-3, 0.2, 50.0])
 def test_unwarped_undoes_the_warp_within_the_evaluated_values_and_beyond(warp, side):
     low, spread = -3.0, 8.0
-    critic = Critic(np.zeros((1, 1)), np.zeros(1), np.ones(1), np.array([0.0, 1.0, 0.0, warp, side, low, spread]))
+    scalars = np.array([0.0, 1.0, 0.0, warp, side, low, spread, 0.0])
+    critic = Critic(np.zeros((1, 1)), np.zeros(1), np.ones(1), scalars)
     f = np.linspace(low - spread, low + 2 * spread, 61)
     values = np.array([warped(one, warp, side, low, spread) for one in f])
     assert (np.diff(values) > 0).all()  # so that the least f has the least warped f

@@ -81,7 +81,7 @@ def test_without_a_critic_the_gate_chooses():
 def preferring(*states):
     """Returns a critic that expects the less f the nearer some state ``(x, c)`` is."""
     points = np.array(states)
-    weights, scalars = np.full(len(points), -1.0), np.array([5.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+    weights, scalars = np.full(len(points), -1.0), np.array([5.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
     return Critic(points, weights, np.array([0.5, 0.5]), scalars)
 
 

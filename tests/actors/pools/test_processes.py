@@ -157,7 +157,7 @@ def test_rounds_of_one_version_may_have_different_snapshots():
     a_job = dataclasses.replace(job(time_steps=6), components=3, planned=(8, 8), mirrored=True)
     plain = mixture(3, version=2)
     critic, plan = random_critic()[0], random_plan(8)
-    large = Critic(np.zeros((900, 3)), np.zeros(900), np.ones(3), np.ones(7))
+    large = Critic(np.zeros((900, 3)), np.zeros(900), np.ones(3), np.ones(8))
     rounds = [
         (Kind.EVALUATE, dataclasses.replace(plain, critic=critic)),
         (Kind.PLAN, dataclasses.replace(plain, plan=plan)),

@@ -13,8 +13,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from actors import Law
 from env import OBJECTIVES
 from ppo import Config, resolve
-from ppo.algorithm.model import ModelLearner
 from ppo.algorithm.model import learner as module
+from ppo.algorithm.model import settling
+from ppo.algorithm.model.settling import Effort
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.evaluate import evaluate
 from ppo.evaluation.check import check_starts
@@ -36,8 +37,9 @@ def little_effort(monkeypatch):
 
 @pytest.fixture
 def a_critic(monkeypatch):
-    """Lets each law have a critic."""
-    monkeypatch.setattr(ModelLearner, "_gate_suffices", lambda self, found: False)
+    """Lets each law have several components and a critic."""
+    monkeypatch.setattr(settling, "ONE_SUFFICES", -np.inf)
+    monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: False)
 
 
 def run(config, path, **options):
@@ -46,9 +48,9 @@ def run(config, path, **options):
 
 @pytest.mark.parametrize("env", ["rosenbrock", "branin"])
 def test_a_law_is_far_better_than_the_best_constant_knobs(env, tmp_path, monkeypatch):
-    less = {"OBJECTIVE_STEPS": 60, "REGRESSION_STEPS": 60, "CONDITIONS": 128, "STEPS_A_ROUND": 2, "LAST_STEPS": 2}
-    for name, value in less.items():  # enough to tell
-        monkeypatch.setattr(module, name, value)
+    for name in ("STEPS_A_ROUND", "LAST_STEPS"):
+        monkeypatch.setattr(module, name, 2)
+    monkeypatch.setattr(Effort, "last", classmethod(lambda cls, knobs: cls(64, 20)))  # enough to tell
     config = Config(env=env, evaluations=64, drivers=0)
     summary = run(config, tmp_path / "run")
     assert summary["objective_evaluations"] == 64
@@ -64,7 +66,7 @@ def test_a_law_is_far_better_than_the_best_constant_knobs(env, tmp_path, monkeyp
 @pytest.mark.parametrize("critic", [True, False])
 def test_law_npz_gives_the_same_knobs_without_torch(critic, tmp_path, monkeypatch):
     if not critic:
-        monkeypatch.setattr(ModelLearner, "_gate_suffices", lambda self, found: True)
+        monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: True)
     with Trainer(resolve(CONFIG), tmp_path / "run", quiet=True) as trainer:
         list(trainer)
         trainer.finish(pictures=False)
@@ -105,7 +107,7 @@ def test_f_times_a_power_of_two_gives_the_same_law(tmp_path):
     for name in ("states", "weights", "lengths"):
         assert getattr(scaled.critic, name).tobytes() == getattr(ours.critic, name).tobytes()
     # Of the scalars, the lowest value and the range are in the unit of f.
-    assert scaled.critic.scalars.tolist() == (ours.critic.scalars * [1, 1, 1, 1, 1, 1024, 1024]).tolist()
+    assert scaled.critic.scalars.tolist() == (ours.critic.scalars * [1, 1, 1, 1, 1, 1024, 1024, 1]).tolist()
 
 
 @pytest.mark.usefixtures("little_effort", "a_critic")

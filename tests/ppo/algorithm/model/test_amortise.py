@@ -1,18 +1,32 @@
 """The components learn the model's best knobs, each where it is the nearest, and the gate which of them that is."""
 
+import dataclasses
+
 import numpy as np
 import pytest
-import torch
-from scipy.optimize import approx_fprime, minimize
 
 from actors import NetworkSpec, Policy, Snapshot
 from actors.law import centre_states
-from ppo.algorithm.model.amortise import FAR, Amortisation, Expected, assigned, polished
-from tests.ppo.algorithm.model.processes import fitted, process
+from ppo.algorithm.model.amortise import (
+    FAR,
+    NEARLY,
+    VALLEY,
+    Targets,
+    alone,
+    assigned,
+    fit_gate,
+    overlapping,
+    proposals,
+    regressed,
+    several,
+)
+from ppo.algorithm.model.search import expected, polished
+from tests.ppo.algorithm.model.processes import Crossing, fitted
 from tests.problems import Quadratic
 
 C = np.linspace(-1, 1, 40)[:, None]
 SPEC = NetworkSpec(3, (8, 8), "tanh", "gaussian", 2, components=3)
+VALLEYS = NetworkSpec(2, (8,), "tanh", "gaussian", 1, components=3)
 
 
 @pytest.fixture(scope="module")
@@ -20,44 +34,33 @@ def model():
     return fitted(Quadratic(), 60)
 
 
-def theta_of(seed=0):
-    return 0.5 * np.random.default_rng(seed).normal(size=SPEC.size)
+@pytest.fixture(scope="module")
+def valleys():
+    return fitted(Crossing(), 60)
 
 
-def policy(theta):
-    return Policy(Snapshot(0, SPEC, theta, 0.1))
+def theta_of(spec=SPEC, seed=0):
+    return 0.5 * np.random.default_rng(seed).normal(size=spec.size)
 
 
-def means_of(theta, components):
-    """Returns the means of the given components at the conditions C."""
-    return policy(theta).proposals(centre_states(C, 2))[np.arange(len(C)), components]
+def placed(spec, means):
+    """Returns parameters under which each component has the same mean everywhere."""
+    theta = theta_of(spec)
+    for number, mean in enumerate(means):
+        spec.place(theta, number, np.full(spec.action_dim, mean), 0.1)
+    return theta
 
 
-@pytest.mark.parametrize("side", ["low", "high"])
-def test_polished_knobs_are_those_that_scipy_finds_for_each_condition(side):
-    ours = process(side)
-    knobs = np.random.default_rng(0).uniform(-0.5, 0.5, (12, 2))
-    conditions = C[:12] * 0.9
-    found = polished(ours, knobs, conditions)
-    for start, end, condition in zip(knobs, found, conditions, strict=True):
-
-        def mean(x, condition=condition):
-            return float(ours.mean(np.concatenate([x, condition])[None])[0])
-
-        alone = minimize(mean, end, bounds=[(-1, 1)] * 2, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
-        assert mean(end) <= mean(start)
-        assert mean(end) == pytest.approx(alone.fun, abs=1e-6)
-    assert (np.abs(found) <= 1).all()
+def means_of(spec, theta, components, conditions=C):
+    """Returns the means of the given components at conditions."""
+    means = Policy(Snapshot(0, spec, theta)).proposals(centre_states(conditions, spec.action_dim))
+    return means[np.arange(len(conditions)), components]
 
 
-def test_polished_knobs_of_a_known_function_are_the_best_ones(model):
-    found = polished(model, np.zeros((40, 2)), C)
-    assert np.abs(found - Quadratic().best(C)).max() < 0.02
-
-
-def test_knobs_at_a_minimum_stay_there(model):
-    best = polished(model, np.zeros((40, 2)), C)
-    assert np.abs(polished(model, best, C) - best).max() < 1e-4
+def chosen(spec, theta, conditions=C, live=None):
+    """Returns the components that the gate chooses."""
+    policy = Policy(Snapshot(0, spec, theta, live=live))
+    return policy.gate(centre_states(conditions, spec.action_dim)).argmax(axis=1)
 
 
 def at(*means):
@@ -102,55 +105,156 @@ def test_a_component_starts_anew_from_the_least_distance_on():
         assert list(assigned(np.array([[0.0], [distance], [0.0]]), means, LIVE[:2])[1]) == started
 
 
-def test_a_policy_reaches_the_knobs_that_it_is_to_learn():
+def test_where_there_are_more_valleys_than_components_all_are_in_use():
+    targets = np.array([-0.9, -0.3, 0.3, 0.9])[np.arange(40) % 4][:, None]
+    components, anew = assigned(targets, np.zeros((40, 3, 1)), LIVE)
+    assert sorted(anew) == [1, 2] and set(components) == {0, 1, 2}
+
+
+def test_proposals_are_those_of_the_acting_policy():
+    found = proposals(SPEC, theta_of(), C)
+    for component in range(3):
+        assert found[:, component].tolist() == means_of(SPEC, theta_of(), component).tolist()
+
+
+def test_components_reach_the_knobs_that_they_are_to_learn():
     components = (C[:, 0] > 0.2).astype(int) * 2  # component 1 has nothing to do
-    targets = np.where(components[:, None] == 0, Quadratic().best(C), -Quadratic().best(C) - 0.2)
+    knobs = np.where(components[:, None] == 0, Quadratic().best(C), -Quadratic().best(C) - 0.2)
     theta = theta_of()
     before = theta.copy()
-    found = Amortisation(SPEC, C, components).to_targets(theta, targets, 300)
+    found = regressed(SPEC, theta, Targets(C, components, knobs), 40)
     assert np.array_equal(theta, before)
-    assert np.abs(means_of(found, components) - targets).max() < 0.02
-    assert np.abs(means_of(before, components) - targets).max() > 0.5
-    chosen = policy(found).gate(centre_states(C, 2)).argmax(axis=1)
-    assert (chosen == components).mean() > 0.85
+    assert np.abs(means_of(SPEC, found, components) - knobs).max() < 2e-3
+    assert np.abs(means_of(SPEC, before, components) - knobs).max() > 0.5
 
 
 def test_more_steps_come_nearer():
-    task, targets = Amortisation(SPEC, C, np.zeros(40, int)), Quadratic().best(C)
-    errors = [np.abs(means_of(task.to_targets(theta_of(), targets, n), 0) - targets).max() for n in (1, 20, 150)]
-    assert errors == sorted(errors, reverse=True)
+    targets = Targets(C, np.zeros(40, int), Quadratic().best(C))
+    found = [regressed(SPEC, theta_of(), targets, steps) for steps in (0, 1, 5, 40)]
+    errors = [((means_of(SPEC, theta, 0) - targets.knobs) ** 2).sum() for theta in found]
+    assert errors == sorted(errors, reverse=True) and errors[-1] < 1e-3 * errors[1]
 
 
-def test_a_policy_reaches_the_best_knobs_of_the_model(model):
-    found = Amortisation(SPEC, C, np.zeros(40, int)).to_model(theta_of(), model, 250)
-    means = means_of(found, 0)
-    best = polished(model, np.zeros((40, 2)), C)
-    by_policy, least = (model.mean(np.concatenate([knobs, C], axis=1)) for knobs in (means, best))
-    assert (by_policy - least).mean() < 1e-4
-    assert np.abs(means).max() < 1
+def test_the_gate_learns_which_component_is_the_best():
+    components = np.digitize(C[:, 0], [-0.3, 0.4])
+    theta = theta_of()
+    assert (chosen(SPEC, theta) == components).mean() < 0.7
+    before = theta.copy()
+    fit_gate(SPEC, theta, C, components)
+    assert chosen(SPEC, theta).tolist() == components.tolist()
+    weights, others = SPEC.views(theta), SPEC.views(before)
+    for layer in (0, 1):
+        assert all(map(np.array_equal, weights[layer], others[layer]))
+    for part, other in zip(weights[-1], others[-1], strict=True):  # of the last layer, the last three outputs
+        assert np.array_equal(part[..., :-3], other[..., :-3])
+        assert (part[..., -3:] != other[..., -3:]).all()
 
 
-def test_a_single_component_has_no_gate(model):
-    spec = NetworkSpec(3, (8, 8), "tanh", "gaussian", 2)
-    theta = 0.5 * np.random.default_rng(0).normal(size=spec.size)
-    found = Amortisation(spec, C, np.zeros(40, int)).to_targets(theta, Quadratic().best(C), 200)
-    modes = Policy(Snapshot(0, spec, found, 0.1)).mode(centre_states(C, 2))
-    assert np.abs(modes - Quadratic().best(C)).max() < 0.02
+def test_the_gate_learns_how_often_a_component_is_the_best():
+    theta, conditions = theta_of(), np.repeat([[-0.5], [0.5]], 10, axis=0)
+    fit_gate(SPEC, theta, conditions, np.array([0, *[2] * 9, *[1] * 6, *[2] * 4]))
+    found = np.exp(Policy(Snapshot(0, SPEC, theta)).gate(centre_states(conditions[[0, 10]], 2)))
+    assert found == pytest.approx(np.array([[0.1, 0.0, 0.9], [0.0, 0.6, 0.4]]), abs=0.01)
 
 
-@pytest.mark.parametrize("side", ["low", "high"])
-def test_the_slope_of_what_is_expected_is_that_of_finite_differences(side):
-    ours = process(side)
-    means = np.random.default_rng(0).uniform(-1.4, 1.4, (12, 2))
-    conditions = C[:12]
-    assert 3 < (np.abs(means) > 1).sum() < 15
+def test_the_gate_of_components_that_are_never_the_best_leaves_them_out():
+    theta = theta_of()
+    fit_gate(SPEC, theta, C, np.ones(40, int))
+    assert (chosen(SPEC, theta) == 1).all()
 
-    def expected(flat):
-        return Expected.apply(torch.from_numpy(flat.reshape(12, 2)), ours, conditions).item()
 
-    at = torch.from_numpy(means).requires_grad_()
-    (slope,) = torch.autograd.grad(3 * Expected.apply(at, ours, conditions), at)
-    assert slope.numpy().reshape(-1) == pytest.approx(3 * approx_fprime(means.reshape(-1), expected, 1e-7), abs=1e-6)
-    inside = np.clip(means, -1, 1)
-    value = ours.mean(np.concatenate([inside, conditions], axis=1)).mean() + ((means - inside) ** 2).sum() / 12
-    assert expected(means.reshape(-1)) == pytest.approx(value, abs=1e-12)
+def test_a_single_component_has_no_gate():
+    spec = dataclasses.replace(SPEC, components=1)
+    theta = theta_of(spec)
+    before = theta.copy()
+    fit_gate(spec, theta, C, np.zeros(40, int))
+    assert np.array_equal(theta, before)
+
+
+def test_one_component_gives_the_best_knobs_of_the_model(model):
+    found = alone(SPEC, theta_of(), model, 1, C, 40)
+    assert np.abs(means_of(SPEC, found, 1) - polished(model, np.zeros((40, 2)), C)).max() < 2e-3
+
+
+@pytest.mark.parametrize("valley", [0, 1])
+def test_one_component_stays_in_its_valley_where_another_one_is_better(valley, valleys):
+    found = alone(VALLEYS, placed(VALLEYS, [0.0, [-0.4, 0.4][valley], 0.0]), valleys, 1, C, 20)
+    assert np.abs(means_of(VALLEYS, found, 1)[:, 0] - Crossing().valleys(C)[:, valley]).max() < 2e-3
+
+
+NEAR_ZERO = np.linspace(-0.21, 0.21, 43)[:, None]
+BEST = Targets(NEAR_ZERO, (NEAR_ZERO[:, 0] > 0).astype(int), Crossing().best(NEAR_ZERO))
+
+
+def test_where_another_valley_is_nearly_as_good_its_component_learns_it_too(valleys):
+    found = overlapping(VALLEYS, placed(VALLEYS, [-0.6, 0.6, 0.0]), valleys, BEST)
+    for name in ("conditions", "components", "knobs"):
+        assert np.array_equal(getattr(found, name)[:43], getattr(BEST, name))
+    other = np.take_along_axis(Crossing().valleys(NEAR_ZERO), 1 - BEST.components[:, None], axis=1)
+    loss = expected(valleys, other, NEAR_ZERO) - expected(valleys, BEST.knobs, NEAR_ZERO)
+    near = loss < NEARLY * valleys.targets.std()
+    assert 5 < near.sum() < 35
+    order = np.argsort(found.conditions[43:, 0])
+    assert found.conditions[43:][order].tolist() == NEAR_ZERO[near].tolist()
+    assert found.components[43:][order].tolist() == (1 - BEST.components[near]).tolist()
+    assert found.knobs[43:][order] == pytest.approx(other[near], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("means", "added"),
+    [
+        ([-0.6, 0.6], {0, 1}),
+        ([-0.6, -0.6], {0}),  # component 1 is in the best valley already where component 0 is the best
+        ([0.6, 0.6], {1}),
+        ([-0.6, 0.6 - 0.9 * VALLEY], {0, 1}),
+        ([-0.6, 0.6 - 1.1 * VALLEY], {0}),  # component 1 is too far from any valley
+    ],
+)
+def test_a_component_learns_more_only_in_another_valley_that_is_its_own(means, added, valleys):
+    found = overlapping(VALLEYS, placed(VALLEYS, [*means, 0.0]), valleys, BEST)
+    assert set(found.components[43:].tolist()) == added
+
+
+def test_components_of_the_same_valley_learn_nothing_more(model):
+    best = Targets(C, np.arange(40) % 2, Quadratic().best(C))
+    assert len(overlapping(SPEC, placed(SPEC, [0.1, 0.1, 0.1]), model, best).knobs) == 40
+
+
+def test_one_component_is_best_alone(valleys):
+    best = dataclasses.replace(BEST, components=np.zeros(43, int))
+    assert len(overlapping(VALLEYS, placed(VALLEYS, [-0.6, 0.6, 0.0]), valleys, best).knobs) == 43
+
+
+def snapshot_of(spec, means, live=None):
+    return Snapshot(0, spec, placed(spec, means), 0.1, live=None if live is None else np.array(live))
+
+
+@pytest.mark.parametrize("live", [None, [True, False, False], [True, True, False]])
+def test_two_valleys_take_two_components(live, valleys):
+    start = snapshot_of(VALLEYS, [-0.5, -0.5, -0.5], live)
+    before = start.theta.copy()
+    best = Crossing().best(C)
+    theta, components = several(start, valleys, best, C, 0.1, 20)
+    assert np.array_equal(start.theta, before)
+    assert len(set(components[C[:, 0] < 0])) == len(set(components[C[:, 0] > 0])) == 1 < len(set(components))
+    assert np.abs(means_of(VALLEYS, theta, components) - best).max() < 0.02
+    used = np.isin(np.arange(3), components)
+    assert chosen(VALLEYS, theta, live=used).tolist() == components.tolist()
+
+
+def test_no_component_joins_one_that_is_near_everywhere(model):
+    best = Quadratic().best(C)
+    theta = regressed(SPEC, placed(SPEC, [0.0, 0.9, -0.9]), Targets(C, np.zeros(40, int), best + 0.5 * FAR), 40)
+    found, components = several(Snapshot(0, SPEC, theta), model, best, C, 0.1, 20)
+    assert components.tolist() == [0] * 40
+    assert np.abs(means_of(SPEC, found, 0) - best).max() < 0.01
+    assert means_of(SPEC, found, 1) == pytest.approx(0.9 * np.ones((40, 2)), abs=1e-9)
+
+
+def test_a_single_component_learns_what_it_can_of_two_valleys(valleys):
+    spec = dataclasses.replace(VALLEYS, components=1)
+    best = Crossing().best(C)
+    theta, components = several(snapshot_of(spec, [0.0]), valleys, best, C, 0.1, 20)
+    assert components.tolist() == [0] * 40
+    means = means_of(spec, theta, 0)
+    assert np.abs(means - best)[np.abs(C) > 0.3].max() < 0.05  # a jump that a network can take

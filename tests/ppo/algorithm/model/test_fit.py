@@ -3,39 +3,78 @@
 import numpy as np
 import pytest
 
+from actors.critic import squared_distances
 from env import OBJECTIVES
 from ppo.algorithm.model.gaussian_process import (
+    FUNCTIONS,
+    KERNELS,
     LEAST_NOISE,
     LENGTHS,
     MOST_NOISE,
+    SIDES,
     WARPS,
     GaussianProcess,
-    first_guess,
+    Hyperparameters,
+    factored,
+    first_guesses,
     fit,
-    matern,
 )
 from tests.ppo.algorithm.model.processes import drawn
 
 RNG_STATES = np.random.default_rng(5).uniform(-1, 1, (9, 2))
 
 
-def both(dims):
-    return [first_guess(dims, "low"), first_guess(dims, "high")]
+def test_a_fit_starts_from_each_kernel_and_side_and_from_a_polynomial():
+    *plain, polynomial = first_guesses(4)
+    assert {(one.kernel, one.side) for one in plain} == {(kernel, side) for kernel in KERNELS for side in SIDES}
+    assert len(plain) == 4
+    assert all((one.lengths == 2).all() and one.noise > LEAST_NOISE for one in plain)
+    assert polynomial.kernel == "rbf"
+    assert (polynomial.lengths > plain[0].lengths).all() and polynomial.noise < plain[0].noise
+    for warped in (polynomial.warp, WARPS[1]):
+        places = np.log1p(np.array([0, 0.5, 1]) / warped) * warped
+        assert places == pytest.approx([0, 0.5, 1], abs=0.02)  # hardly a warp at all
+
+
+def test_the_other_kernel_is_all_that_is_other():
+    ours = first_guesses(3)[0]
+    other = ours.other_kernel
+    assert (ours.kernel, other.kernel) == ("matern", "rbf")
+    assert other.logs.tolist() == ours.logs.tolist() and other.side == ours.side
+    assert other.other_kernel.kernel == "matern"
+
+
+def of_process(kernel, n, lengths, noise, seed=1):
+    """Returns states and values of a draw from a process of three coordinates."""
+    rng = np.random.default_rng(seed)
+    states = rng.uniform(-1, 1, (n, 3))
+    scaled = states / np.array(lengths)
+    covariance = FUNCTIONS[kernel](squared_distances(scaled, scaled)) + noise * np.eye(n)
+    return states, np.linalg.cholesky(covariance) @ rng.normal(size=n)
 
 
 @pytest.mark.parametrize(
-    ("lengths", "noise", "factor"),
-    [((0.4, 1.2, 5.0), 1e-2, 1.6), ((0.3, 0.8, 20.0), 1e-4, 1.6), ((1.0, 1.0, 1.0), 0.2, 2.5)],
+    ("kernel", "lengths", "noise", "factor"),
+    [
+        ("matern", (0.4, 1.2, 5.0), 1e-2, 1.6),
+        ("matern", (0.3, 0.8, 20.0), 1e-4, 1.6),
+        ("rbf", (0.3, 0.8, 20.0), 1e-4, 1.6),
+        ("rbf", (1.0, 1.0, 1.0), 0.2, 2.5),
+    ],
 )
-def test_length_scales_and_noise_of_a_known_process_are_found_roughly(lengths, noise, factor):
-    rng = np.random.default_rng(1)
-    states = rng.uniform(-1, 1, (200, 3))
-    scaled = states / np.array(lengths)
-    values = np.linalg.cholesky(matern(scaled, scaled) + noise * np.eye(200)) @ rng.normal(size=200)
-    found = fit(states, values, both(3), 40)
+def test_length_scales_and_noise_of_a_known_process_are_found_roughly(kernel, lengths, noise, factor):
+    states, values = of_process(kernel, 200, lengths, noise)
+    found = fit(states, values, [one for one in first_guesses(3) if one.kernel == kernel], 40)
     assert np.abs(np.log(found.lengths / lengths)).max() < np.log(factor)
     assert abs(np.log(found.noise / noise)) < np.log(4)
     assert found.warp > 1  # what is Gaussian needs hardly any
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_kernel_of_a_known_process_is_found(kernel, seed):
+    states, values = of_process(kernel, 100, (0.7, 1.0, 5.0), 1e-6, seed)
+    assert fit(states, values, first_guesses(3), 40).kernel == kernel
 
 
 def bump(x, c):
@@ -47,34 +86,73 @@ def bump(x, c):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_warp_stretches_the_end_at_which_the_values_crowd(f, side, seed):
     states = np.random.default_rng(seed).uniform(-1, 1, (60, 2))
-    found = fit(states, f(states[:, :1], states[:, 1:]), both(2), 40)
+    found = fit(states, f(states[:, :1], states[:, 1:]), first_guesses(2), 40)
     assert found.side == side
 
 
-def test_a_fit_is_better_than_its_starts_and_stays_within_the_limits():
+def test_a_fit_is_better_than_its_start_and_stays_within_the_limits():
     states, values = drawn(40)
-    starts = both(3)
-    found = fit(states, values, starts, 40)
-    losses = [GaussianProcess(states, values, hyper).loss_and_slopes()[0] for hyper in (found, *starts)]
-    assert losses[0] < min(losses[1:])
-    for value, (low, high) in [*((length, LENGTHS) for length in found.lengths), (found.warp, WARPS)]:
-        assert low / 1.001 < value < high * 1.001
-    assert LEAST_NOISE / 1.001 < found.noise < MOST_NOISE * 1.001
+    for start in first_guesses(3):
+        found = fit(states, values, [start], 40)
+        assert (found.kernel, found.side) == (start.kernel, start.side)
+        after, before = (GaussianProcess(states, values, one).loss_and_slopes()[0] for one in (found, start))
+        assert after < before
+        for value, (low, high) in [*((length, LENGTHS) for length in found.lengths), (found.warp, WARPS)]:
+            assert low / 1.001 < value < high * 1.001
+        assert LEAST_NOISE / 1.001 < found.noise < MOST_NOISE * 1.001
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_what_the_starts_led_to_the_one_that_predicts_left_out_values_best_is_chosen(seed):
+    states, values = drawn(25, seed=seed)
+    alone = [fit(states, values, [start], 40) for start in first_guesses(3)]
+    densities = [factored(states, values, one).left_out_density().mean() for one in alone]
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0]):
+        found = fit(states, values, [first_guesses(3)[number] for number in order], 40)
+        best = max(order, key=densities.__getitem__)
+        assert (found.kernel, found.side, *found.logs) == (alone[best].kernel, alone[best].side, *alone[best].logs)
+
+
+def test_what_predicts_left_out_values_best_is_chosen_even_if_it_is_not_the_likeliest():
+    states, values = drawn(12, seed=2)
+    alone = [factored(states, values, fit(states, values, [start], 20)) for start in first_guesses(3)]
+    likeliest = int(np.argmin([one.loss_and_slopes()[0] for one in alone]))
+    best = int(np.argmax([one.left_out_density().mean() for one in alone]))
+    assert best != likeliest
+    found = fit(states, values, first_guesses(3), 20)
+    assert found.logs.tolist() == alone[best].hyperparameters.logs.tolist()
+
+
+def quartic(states):
+    """A narrow valley that winds through three coordinates."""
+    x, y, z = states.T
+    return 10 * (x - y * y) ** 2 + (y - z) ** 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_polynomial_is_predicted_nearly_exactly(seed):
+    rng = np.random.default_rng(seed)
+    states, asked = rng.uniform(-1, 1, (60, 3)), rng.uniform(-1, 1, (200, 3))
+    errors = []
+    for starts in (first_guesses(3), first_guesses(3)[-1:], [one for one in first_guesses(3) if one.kernel != "rbf"]):
+        ours = factored(states, quartic(states), fit(states, quartic(states), starts, 40))
+        errors.append(np.abs(ours.unwarped(ours.mean(asked)) - quartic(asked)).max() / ours.range)
+    assert max(errors[:2]) < 5e-3 and errors[2] > 10 * errors[1]
 
 
 def test_a_fit_that_starts_where_another_ended_stays_there():
     states, values = drawn(40)
-    first = fit(states, values, both(3), 200)
+    first = fit(states, values, first_guesses(3), 200)
     again = fit(states, values, [first], 200)
-    assert again.side == first.side
+    assert (again.side, again.kernel) == (first.side, first.kernel)
     assert again.logs == pytest.approx(first.logs, abs=0.05)
 
 
 @pytest.mark.parametrize("power", [-20, 1, 33])
 def test_f_times_a_power_of_two_is_fitted_by_the_same_bits(power):
     states, values = drawn(30)
-    ours, scaled = (fit(states, f, both(3), 40) for f in (values, values * 2.0**power))
-    assert (scaled.logs.tobytes(), scaled.side) == (ours.logs.tobytes(), ours.side)
+    ours, scaled = (fit(states, f, first_guesses(3), 40) for f in (values, values * 2.0**power))
+    assert (scaled.logs.tobytes(), scaled.side, scaled.kernel) == (ours.logs.tobytes(), ours.side, ours.kernel)
 
 
 def repeated(states, values):
@@ -104,8 +182,8 @@ DEGENERATE = {
 @pytest.mark.parametrize(("states", "values"), DEGENERATE.values(), ids=DEGENERATE)
 def test_whatever_is_given_what_is_predicted_is_finite(states, values):
     rng = np.random.default_rng(0)
-    for start in both(2):
-        ours = GaussianProcess(states, values, fit(states, values, [start], 40))
+    for start in first_guesses(2):
+        ours = factored(states, values, fit(states, values, [start], 40))
         assert np.isfinite(ours.hyperparameters.logs).all()
         asked = np.concatenate([rng.uniform(-1, 1, (20, 2)), states])
         mean, std = ours.mean_and_std(asked)
@@ -117,12 +195,46 @@ def test_whatever_is_given_what_is_predicted_is_finite(states, values):
 
 def test_of_equal_values_nothing_else_is_expected():
     values = np.full(9, 3.7)
-    ours = GaussianProcess(RNG_STATES, values, fit(RNG_STATES, values, both(2), 40))
+    ours = factored(RNG_STATES, values, fit(RNG_STATES, values, first_guesses(2), 40))
     elsewhere = np.random.default_rng(0).uniform(-1, 1, (20, 2))
     assert ours.critic().unwarped(ours.mean(elsewhere)).tolist() == [3.7] * 20
 
 
 def test_of_two_equal_points_that_differ_in_f_the_mean_is_expected():
     states = np.tile(RNG_STATES[:1], (2, 1))
-    ours = GaussianProcess(states, np.array([1.0, 3.0]), first_guess(2, "low"))
-    assert ours.mean(states) == pytest.approx(ours.targets.mean())
+    for start in first_guesses(2):
+        ours = factored(states, np.array([1.0, 3.0]), start)
+        assert ours.mean(states) == pytest.approx(ours.targets.mean())
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("copies", [2, 30])
+def test_where_points_are_equal_the_noise_is_raised_until_the_covariance_can_be_factored(kernel, copies):
+    states, values = drawn(20)
+    states, values = np.tile(states, (copies, 1)), np.tile(values, copies)
+    hyper = Hyperparameters(np.full(3, 1.5), 1e-19, 1.0, "low", kernel)
+    with pytest.raises(np.linalg.LinAlgError):
+        GaussianProcess(states, values, hyper)
+    ours = factored(states, values, hyper)
+    raised = ours.hyperparameters
+    assert hyper.noise < raised.noise < 1e-9
+    assert (raised.lengths.tolist(), raised.warp, raised.side, raised.kernel) == ([1.5] * 3, 1.0, "low", kernel)
+    powers = np.log10(raised.noise / hyper.noise)
+    assert powers == pytest.approx(round(powers))
+    with pytest.raises(np.linalg.LinAlgError):
+        GaussianProcess(states, values, hyper.at(hyper.logs + np.log([1, 1, 1, raised.noise / hyper.noise / 10, 1])))
+    assert np.isfinite(np.append(ours.mean(states), ours.left_out_density())).all()
+
+
+def test_a_process_that_can_be_factored_keeps_its_noise():
+    states, values = drawn(20)
+    hyper = first_guesses(3)[0]
+    assert factored(states, values, hyper).hyperparameters is hyper
+
+
+@pytest.mark.parametrize("starts", [first_guesses(3), first_guesses(3)[-1:]], ids=["all", "polynomial"])
+def test_a_fit_to_equal_points_does_not_raise(starts):
+    states, values = drawn(30)
+    states, values = np.tile(states, (3, 1)), np.tile(values, 3)
+    ours = factored(states, values, fit(states, values, starts, 15))
+    assert np.abs(ours.unwarped(ours.mean(states)) - values).max() < 0.02 * ours.range

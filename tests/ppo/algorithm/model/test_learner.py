@@ -9,8 +9,10 @@ from actors.job import Kind, Task
 from actors.rollout import Collector
 from ppo import Config, resolve
 from ppo.algorithm.learner import Learner, policy_spec
-from ppo.algorithm.model import ModelLearner, make_learner
+from ppo.algorithm.model import ModelLearner, make_learner, surrogate
+from ppo.algorithm.model import learner as module
 from ppo.algorithm.model.planning import design
+from ppo.algorithm.model.settling import Effort
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.training.job import make_job
 from tests.ppo.algorithm.model.quick import quick
@@ -198,15 +200,92 @@ def test_the_plan_of_a_round_is_a_function_of_the_state():
     assert learner.snapshot().plan is None
 
 
+@pytest.fixture
+def settling(monkeypatch):
+    """Lets two components be in use wherever a policy is settled; returns what was asked for so far.
+
+    Each is whether the law was to be kept, the effort, and the number of evaluations of the model.
+    """
+    asked = []
+
+    def settled(policy, model, effort, std, rng, keep):
+        asked.append((keep, effort, len(model.states)))
+        return dataclasses.replace(policy, theta=policy.theta + len(asked), live=np.arange(6) < 2)
+
+    monkeypatch.setattr(module, "settled", settled)
+    return asked
+
+
 @pytest.mark.usefixtures("little_effort")
+def test_the_law_is_settled_after_the_last_round(settling):
+    learner, collector = learner_and_collector()
+    trained(learner, collector, 2)
+    assert not settling
+    trained(learner, collector)
+    assert settling == [(False, Effort.last(2), 64)]
+    snapshot = learner.snapshot()
+    assert snapshot.live.tolist() == [True, True, False, False, False, False]
+    assert learner.surrogate.process is learner.surrogate.whole
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_with_much_evidence_a_policy_is_settled_where_the_model_was_fitted_anew(settling, monkeypatch):
+    """Neither with few evaluations, nor once most of the budget is spent, before the last round."""
+    monkeypatch.setattr(module, "SETTLED_POINTS", 60)
+    monkeypatch.setattr(module, "SETTLED_SHARE", 0.81)
+    learner, collector = learner_and_collector(evaluations=128)
+    counts = []
+    while not learner.complete:
+        before = len(settling)
+        learner.learn(collect(learner, collector))
+        counts.append((learner.evaluations, learner.surrogate.refitted, len(settling) - before))
+    for evaluations, refitted, settled in counts[:-1]:
+        assert settled == (refitted and 60 <= evaluations < 0.81 * 128)
+    assert any(settled for *_, settled in counts[:-1]) and counts[-1][2] == 1
+    efforts = [effort for _, effort, _ in settling]
+    assert efforts == [Effort.quick(2)] * (len(efforts) - 1) + [Effort.last(2)]
+
+
+@pytest.mark.usefixtures("little_effort", "settling")
 @pytest.mark.parametrize("suffices", [True, False])
 def test_a_law_has_a_critic_where_the_gate_does_not_suffice(suffices, monkeypatch):
-    monkeypatch.setattr(ModelLearner, "_gate_suffices", lambda self, found: suffices)
+    monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: suffices)
     learner, collector = learner_and_collector()
     assert learner.snapshot().critic is None  # nothing is known yet
     trained(learner, collector)
     assert (learner.snapshot().critic is None) == suffices
     assert learner._policy_snapshot().critic is None
+
+
+@pytest.fixture
+def followings(monkeypatch):
+    """Returns the model that the only component followed each time, and with which effort."""
+    calls = []
+
+    def followed(policy, model, effort, rng):
+        calls.append((model, effort))
+        return dataclasses.replace(policy, theta=policy.theta + 1e-3)
+
+    monkeypatch.setattr(module, "followed", followed)
+    return calls
+
+
+@pytest.mark.usefixtures("little_effort")
+@pytest.mark.parametrize("better", [True, False])
+def test_a_single_component_follows_the_model_about_the_law_where_that_is_the_better_one(
+    better, followings, monkeypatch
+):
+    monkeypatch.setattr(surrogate, "LOCAL_POINTS", 20)
+    monkeypatch.setattr(surrogate, "A_COORDINATE", 5)
+    monkeypatch.setattr(surrogate, "LEAST_GAIN", -np.inf if better else np.inf)
+    learner, collector = learner_and_collector(components=1)
+    trained(learner, collector, 2)
+    assert len(followings) == 2 * better
+    trained(learner, collector)
+    assert len(followings) == (3 + module.LAST_FITS) * better
+    assert all(model.frame is not None for model, _ in followings)
+    assert [effort for _, effort in followings] == (2 * [Effort.quick(2)] + 4 * [Effort.last(2)]) * better
+    assert len({id(model) for model, _ in followings[2:]}) == (1 + module.LAST_FITS) * better  # each is fitted anew
 
 
 @pytest.mark.usefixtures("little_effort")

@@ -20,8 +20,9 @@ def refitted(model, planned):
 
 
 @pytest.mark.parametrize("side", ["low", "high"])
-def test_stds_are_those_of_a_process_with_the_points_added(side):
-    model = process(side)
+@pytest.mark.parametrize("kernel", ["matern", "rbf"])
+def test_stds_are_those_of_a_process_with_the_points_added(side, kernel):
+    model = process(side, kernel=kernel)
     posterior = Posterior(model, len(PLANNED))
     watched = posterior.watch(ASKED)
     for number, state in enumerate(PLANNED):
@@ -53,8 +54,9 @@ def test_what_is_watched_later_knows_what_was_believed_before():
     assert late.std == pytest.approx(posterior.mean_and_std(ASKED[:7])[1], abs=1e-10)
 
 
-def test_the_same_point_can_be_believed_again_and_again():
-    posterior = Posterior(process(), 20)
+@pytest.mark.parametrize("kernel", ["matern", "rbf"])
+def test_the_same_point_can_be_believed_again_and_again(kernel):
+    posterior = Posterior(process(kernel=kernel), 20)
     watched = posterior.watch(np.concatenate([PLANNED[:1], ASKED]))
     before = watched.std[0]
     for _ in range(20):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from actors import NetworkSpec, Policy, Snapshot
 from ppo.algorithm.model import surrogate as module
+from ppo.algorithm.model.amortise import Targets, regressed
 from ppo.algorithm.model.surrogate import Surrogate
 from tests.ppo.algorithm.model.processes import policy_of
 from tests.problems import Quadratic
@@ -27,15 +29,20 @@ def surrogate(n=40, capacity=200, last=False):
 
 @pytest.fixture
 def fits(monkeypatch):
-    """Returns how many points each fit so far was given, and from how many starts."""
+    """Returns how many points each fit so far was given, from where it started, and how many steps it took."""
     calls, original = [], module.fit
 
     def counted(states, values, starts, steps):
-        calls.append((len(values), len(starts)))
+        calls.append((len(values), [(start.kernel, start.side, *start.logs) for start in starts], steps))
         return original(states, values, starts, steps)
 
     monkeypatch.setattr(module, "fit", counted)
     return calls
+
+
+def counts(fits):
+    """Returns the number of points and of starts of each fit."""
+    return [(points, len(starts)) for points, starts, _ in fits]
 
 
 def test_it_orders_knobs_as_f_does():
@@ -118,21 +125,28 @@ def test_hyperparameters_are_fitted_anew_when_the_evidence_has_grown(fits):
         made.evidence.add(*evaluations(number, seed=total))
         made.fit(POLICY, False)
         assert len(made.process.states) == total  # the process has them at once
-    assert fits == [(40, 2), (52, 3)]
+    assert counts(fits) == [(40, 5), (52, 6)]
 
 
 def test_the_last_fit_is_to_all_points(fits, monkeypatch):
     monkeypatch.setattr(module, "FITTED_POINTS", 25)
     surrogate(40, last=True)
-    assert fits == [(25, 2), (40, 1)]
+    assert counts(fits) == [(25, 5), (40, 1)]
+    assert [steps for *_, steps in fits] == [module.STEPS, module.LAST_STEPS]
 
 
-def test_with_much_evidence_a_fit_goes_on_from_the_last_one_alone(fits, monkeypatch):
-    monkeypatch.setattr(module, "BOTH_SIDES", 50)
+@pytest.mark.parametrize(("last", "again"), [(100, [0, 1, 2, 3, 4]), (99, [4])], ids=["little", "much"])
+def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_too(last, again, fits, monkeypatch):
+    """With much evidence it starts from the other kernel, and from a polynomial, besides."""
+    monkeypatch.setattr(module, "BOTH_SIDES", last)
     made = surrogate(40)
+    before = made.process.hyperparameters
     made.evidence.add(*evaluations(60, seed=1))
     made.fit(POLICY, False)
-    assert fits == [(40, 2), (100, 1)]
+    first, starts = (starts for _, starts, _ in fits)
+    other = [(before.other_kernel.kernel, before.side, *before.logs)] if len(again) == 1 else []
+    assert starts == [(before.kernel, before.side, *before.logs), *other, *(first[number] for number in again)]
+    assert counts(fits) == [(40, 5), (100, 6 if len(again) == 5 else 3)]
 
 
 @pytest.mark.parametrize("most", [1000, 20], ids=["all points", "some points"])
@@ -155,3 +169,128 @@ def test_the_state_of_a_model_that_is_not_fitted_takes_a_model_back_to_that():
     empty, made = Surrogate(POLICY.spec, 200), surrogate()
     made.restore(empty.state())
     assert not made.fitted and len(made.evidence) == 0
+
+
+WINDING = NetworkSpec(2, (16,), "tanh", "gaussian", 1, components=2)
+
+
+def law_of(c):
+    return 0.6 * np.sin(3 * c)
+
+
+def in_a_winding_valley(n, seed=1):
+    """Returns evaluations of a narrow valley that winds with the condition, half of them about its floor."""
+    rng = np.random.default_rng(seed)
+    states = rng.uniform(-1, 1, (n, 2))
+    states[::2, 0] = law_of(states[::2, 1]) + 0.1 * rng.normal(size=len(states[::2]))
+    squares = (states[:, 0] - law_of(states[:, 1])) ** 2
+    return np.clip(states, -1, 1), 1 - np.exp(-40 * squares) + 0.1 * squares
+
+
+@pytest.fixture(scope="module")
+def winding():
+    """Returns parameters under which the first component follows the valley, and the second stands at 0."""
+    c = np.linspace(-1, 1, 60)[:, None]
+    theta = np.random.default_rng(0).normal(size=WINDING.size)
+    WINDING.place(theta, 1, np.zeros(1), 0.1)
+    return regressed(WINDING, theta, Targets(c, np.zeros(60, int), law_of(c)), 60)
+
+
+@pytest.fixture
+def local(monkeypatch, winding):
+    """Returns a function that fits a model to evaluations of the valley, with some components in use."""
+    monkeypatch.setattr(module, "LOCAL_POINTS", 40)
+    monkeypatch.setattr(module, "A_COORDINATE", 10)
+
+    def made(n, *live):
+        surrogate = Surrogate(WINDING, 500)
+        surrogate.evidence.add(*in_a_winding_valley(n))
+        policy = Policy(Snapshot(0, WINDING, winding, 0.1, live=np.isin([0, 1], live)))
+        surrogate.fit(policy)
+        return surrogate, policy
+
+    return made
+
+
+def test_a_law_of_one_component_along_a_winding_valley_has_a_process_of_its_own(local):
+    made, policy = local(60, 0)
+    assert made.process.frame is not None and made.process is not made.whole
+    assert made.whole.frame is None and len(made.whole.states) == 60
+    assert len(made.process.states) >= 40
+    states, values = in_a_winding_valley(200, seed=2)
+    near = np.abs(states[:, 0] - law_of(states[:, 1])) < 0.1
+    errors = [np.abs(one.unwarped(one.mean(states)) - values)[near].mean() for one in (made.process, made.whole)]
+    assert errors[0] < 0.5 * errors[1]
+    offsets = np.abs(policy.proposals(centred(made.process.states))[:, 0] - made.process.states[:, :1])
+    assert offsets.max() <= made.process.frame.radius
+
+
+def centred(states):
+    return np.concatenate([np.zeros((len(states), 1)), states[:, 1:]], axis=1)
+
+
+def test_a_law_that_is_not_along_the_valley_has_none(local):
+    made, _ = local(60, 1)
+    assert made.process is made.whole
+
+
+def test_laws_of_several_components_and_of_few_evaluations_have_none(local):
+    assert local(60, 0, 1)[0].process.frame is None
+    assert local(39, 0)[0].process.frame is None
+
+
+def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
+    made, policy = local(60, 0)
+    assert counts(fits) == [(60, 5), (len(made.process.states), 5)]
+    before, whole = made.process.hyperparameters, made.whole
+    made.fit_local(policy)
+    assert fits[2][1:] == ([(before.kernel, before.side, *before.logs)], module.LOCAL_STEPS)
+    assert len(fits) == 3 and made.whole is whole
+    assert made.process.hyperparameters.logs.tolist() != before.logs.tolist()
+
+
+def test_a_law_that_has_several_components_now_is_left(local):
+    made, policy = local(60, 0)
+    made.leave_law()
+    assert made.process is made.whole
+    made.fit_local(policy)
+    assert made.process.frame is not None
+
+
+def test_a_state_holds_the_process_about_the_law(local):
+    made, policy = local(60, 0)
+    other = Surrogate(WINDING, 500)
+    other.restore(made.state())
+    asked = np.random.default_rng(3).uniform(-1, 1, (30, 2))
+    assert other.process.frame is not None
+    assert other.process.mean(asked).tobytes() == made.process.mean(asked).tobytes()
+    assert other.process.hyperparameters.kernel == made.process.hyperparameters.kernel
+    for one in (made, other):
+        one.evidence.add(*in_a_winding_valley(30, seed=4))
+        one.fit(policy)
+    assert other.process.mean(asked).tobytes() == made.process.mean(asked).tobytes()
+
+
+def test_a_fit_says_whether_it_chose_the_hyperparameters_anew():
+    made = surrogate(40)
+    assert made.refitted
+    for total, refitted in ((45, False), (52, True), (60, False)):
+        made.evidence.add(*evaluations(total - len(made.evidence), seed=total))
+        made.fit(POLICY)
+        assert made.refitted == refitted
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("equal", [True, False])
+def test_few_evaluations_and_equal_ones_are_fitted(n, equal):
+    states, values = evaluations(n + 4)
+    values = np.full(n + 4, 2.0) if equal else values
+    made = Surrogate(POLICY.spec, 20)
+    made.evidence.add(states[:n], values[:n])
+    for last in (False, True):
+        made.fit(POLICY, last)
+        predicted = made.process.unwarped(made(states[:, :2], states[:, 2:]))
+        assert np.isfinite(predicted).all()
+        assert not equal or predicted.tolist() == values.tolist()
+    if n > 1:
+        assert np.isfinite(made.score(states[n:], values[n:])["charts/model_gain"])

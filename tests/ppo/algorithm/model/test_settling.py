@@ -1,0 +1,195 @@
+"""A policy becomes the law that a model asks for: of one component where that suffices, and of several elsewhere."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from actors import Law, NetworkSpec, Policy, Snapshot
+from ppo.algorithm.model import settling
+from ppo.algorithm.model.frame import Frame
+from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
+from ppo.algorithm.model.settling import LAST_STEPS, QUICK_STEPS, Effort, followed, gate_suffices, settled
+from tests.ppo.algorithm.model.processes import Crossing, fitted
+from tests.problems import Quadratic
+
+SPEC = NetworkSpec(3, (8, 8), "tanh", "gaussian", 2, components=3)
+VALLEYS = NetworkSpec(2, (8,), "tanh", "gaussian", 1, components=3)
+C = np.linspace(-1, 1, 50)[:, None]
+EFFORT = Effort(32, 20)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(Quadratic(), 60)
+
+
+@pytest.fixture(scope="module")
+def valleys():
+    return fitted(Crossing(), 60)
+
+
+@pytest.fixture
+def attempts(monkeypatch):
+    """Returns the steps of each attempt so far to make do with one component."""
+    calls, original = [], settling.alone
+
+    def counted(spec, theta, model, component, conditions, steps):
+        calls.append(steps)
+        return original(spec, theta, model, component, conditions, steps)
+
+    monkeypatch.setattr(settling, "alone", counted)
+    return calls
+
+
+def of(number):
+    return np.random.default_rng(number)
+
+
+def snapshot(spec=SPEC, seed=0, live=None):
+    theta = 0.5 * of(seed).normal(size=spec.size)
+    return Snapshot(7, spec, theta, 0.1, live=None if live is None else np.array(live))
+
+
+def constant(*means, live=None):
+    """Returns a policy of one knob whose components have the same means everywhere."""
+    policy = snapshot(VALLEYS, live=live)
+    for number, mean in enumerate(means):
+        VALLEYS.place(policy.theta, number, np.array([mean]), 0.1)
+    return policy
+
+
+def regret(policy, objective):
+    """Returns how far f of the law lies above that of the best knobs, at each of the conditions C."""
+    return objective(Law(policy)(C), C) - objective(objective.best(C), C)
+
+
+@pytest.mark.parametrize(("knobs", "conditions"), [(1, 512), (2, 512), (3, 256), (4, 256), (5, 128), (40, 128)])
+def test_the_more_knobs_the_fewer_conditions(knobs, conditions):
+    assert Effort.last(knobs) == Effort(conditions, LAST_STEPS)
+    quick = Effort.quick(knobs)
+    assert quick.conditions < conditions and quick.steps == QUICK_STEPS < LAST_STEPS
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_valley_takes_one_component(seed, model):
+    policy = snapshot(seed=seed)
+    before = policy.theta.copy()
+    found = settled(policy, model, EFFORT, 0.1, of(0), False)
+    assert found.live.sum() == 1 and found.version == 7
+    assert regret(found, Quadratic()).max() < 1e-4
+    assert np.array_equal(policy.theta, before) and policy.live is None
+
+
+@pytest.mark.parametrize("live", [None, [True, False, False]])
+@pytest.mark.parametrize("keep", [False, True])
+def test_two_valleys_take_two_components(live, keep, valleys):
+    keep = keep and live is not None
+    found = settled(constant(-0.5, 0.1, 0.1, live=live), valleys, EFFORT, 0.1, of(0), keep)
+    assert found.live.sum() > 1
+    assert regret(found, Crossing()).mean() < 1e-3
+    one = dataclasses.replace(found, live=np.arange(3) == np.flatnonzero(found.live)[0])
+    assert regret(one, Crossing()).mean() > 0.02
+
+
+def test_where_the_first_attempt_with_one_component_is_hopeless_there_is_no_other(attempts, valleys):
+    settled(constant(-0.5, 0.5, 0.0), valleys, EFFORT, 0.1, of(0), False)
+    assert attempts == [QUICK_STEPS]
+
+
+def test_where_one_component_may_suffice_it_is_tried_to_the_end(attempts, model, monkeypatch):
+    """More components than one are used at first, each about the knobs where it started anew."""
+    monkeypatch.setattr(settling, "QUICK_STEPS", 4)
+    far = snapshot()
+    for number in range(3):
+        SPEC.place(far.theta, number, np.full(2, 0.9), 0.1)
+    found = settled(far, model, EFFORT, 0.1, of(0), False)
+    assert attempts == [4, 20]
+    assert found.live.sum() == 1 and regret(found, Quadratic()).max() < 1e-4
+
+
+def test_a_component_that_is_as_good_as_it_gets_is_kept(attempts, model):
+    good = settled(snapshot(), model, EFFORT, 0.1, of(0), False)
+    attempts.clear()
+    kept = settled(good, model, EFFORT, 0.1, of(1), True)
+    assert np.array_equal(kept.theta, good.theta) and np.array_equal(kept.live, good.live)
+    assert not attempts
+
+
+def test_a_component_that_is_not_good_enough_is_not_kept(model):
+    live = np.array([False, True, False])
+    bad = snapshot(live=live)
+    found = settled(bad, model, EFFORT, 0.1, of(0), True)
+    assert not np.array_equal(found.theta, bad.theta)
+    assert regret(found, Quadratic()).mean() < 1e-3 < regret(bad, Quadratic()).mean()
+
+
+def test_noise_that_the_model_takes_for_such_lets_no_more_be_lost(valleys, monkeypatch):
+    """One component that loses up to the regret of constant knobs would do, were it not for the noise."""
+    monkeypatch.setattr(settling, "ONE_SUFFICES", 2.0)
+    policy = constant(-0.5, 0.5, 0.0)
+    assert settled(policy, valleys, EFFORT, 0.1, of(0), False).live.sum() > 1
+    monkeypatch.setattr(GaussianProcess, "noise_of", lambda self, value: 1.0)
+    assert settled(policy, valleys, EFFORT, 0.1, of(0), False).live.sum() == 1
+
+
+def test_a_policy_of_one_component_gives_the_best_knobs(model):
+    found = settled(snapshot(dataclasses.replace(SPEC, components=1)), model, EFFORT, 0.1, of(0), False)
+    assert regret(found, Quadratic()).max() < 1e-4
+
+
+def test_what_is_settled_is_a_function_of_the_arguments(valleys):
+    first, again = (settled(constant(-0.5, 0.5, 0.0), valleys, EFFORT, 0.1, of(0), False) for _ in range(2))
+    assert first.sha256 == again.sha256
+
+
+@pytest.mark.parametrize("live", [[True, False, False], [False, False, True]])
+def test_the_only_component_follows_the_model(live, model):
+    policy = snapshot(live=live)
+    found = followed(policy, model, EFFORT, of(0))
+    assert found.live.tolist() == live
+    assert regret(found, Quadratic()).max() < 1e-4 < regret(policy, Quadratic()).max()
+    own = SPEC.own_outputs(np.flatnonzero(live))[0, :2]
+    others = np.setdiff1d(np.arange(15), own)
+    for after, before in zip(SPEC.views(found.theta)[-1], SPEC.views(policy.theta)[-1], strict=True):
+        assert np.array_equal(after[..., others], before[..., others])
+
+
+def test_the_only_component_follows_a_model_about_the_law_within_its_window():
+    """The law gives (0.2, 0.2), and the model knows what lies within 0.1 of it."""
+    policy = snapshot(live=[False, True, False])
+    SPEC.place(policy.theta, 1, np.full(2, 0.2), 0.1)
+    states = of(0).uniform(-1, 1, (80, 3))
+    states[:, :2] = 0.2 + 0.1 * states[:, :2]
+    values = Quadratic()(states[:, :2], states[:, 2:])
+    hyper = Hyperparameters(np.full(3, 3.0), 1e-6, 10.0, "low", "rbf")
+    about = GaussianProcess(states, values, hyper, Frame(Policy(policy), 0.1))
+    knobs = Law(followed(policy, about, EFFORT, of(0)))(C)
+    assert np.abs(knobs - np.clip(Quadratic().best(C), 0.1, 0.3)).max() < 0.05
+
+
+def gate(policy, slope):
+    """Lets the gate prefer the last component to the first the more, the larger the condition is, and never others."""
+    weight, bias = VALLEYS.views(policy.theta)[-1]
+    first_weight, first_bias = VALLEYS.views(policy.theta)[0]
+    weight[:, -3:], bias[-3:] = 0.0, [0.0, -1e3, 0.0]
+    first_weight[:, 0], first_bias[0] = [0.0, 0.5], 0.0  # the first feature grows with the condition
+    weight[0, -1] = slope
+    return policy
+
+
+@pytest.mark.parametrize(("slope", "suffices"), [(30.0, True), (-30.0, False), (0.0, False)])
+def test_a_gate_suffices_that_chooses_as_a_critic_would(slope, suffices, valleys):
+    policy = gate(constant(-0.55, 0.0, 0.55), slope)
+    assert (regret(policy, Crossing()).mean() < 0.02) == suffices
+    assert gate_suffices(policy, valleys, of(0)) == suffices
+
+
+@pytest.mark.parametrize(("share", "suffices"), [(0.8, False), (1.25, True)])
+def test_a_gate_may_lose_a_share_of_the_regret(share, suffices, valleys, monkeypatch):
+    """The gate always chooses the first component, which loses 0.11 c where c > 0."""
+    policy = gate(constant(-0.55, 0.0, 0.55), 0.0)
+    by_critic = Crossing()(np.where(C > 0, 0.55, -0.55), C) - Crossing()(Crossing().best(C), C)
+    lost = regret(policy, Crossing()).mean() - by_critic.mean()
+    monkeypatch.setattr(settling, "GATE_LOSS", share * lost / by_critic.mean())
+    assert gate_suffices(policy, valleys, of(0)) == suffices
