@@ -7,7 +7,7 @@ from scipy.stats import norm
 from actors import NetworkSpec, Policy, Snapshot
 from ppo.algorithm.model import surrogate as module
 from ppo.algorithm.model.amortise import Targets, regressed
-from ppo.algorithm.model.surrogate import Surrogate
+from ppo.algorithm.model.surrogate import Surrogate, spread_out
 from tests.ppo.algorithm.model.processes import policy_of
 from tests.problems import Quadratic
 
@@ -91,28 +91,39 @@ def test_a_single_wild_value_does_not_make_a_good_model_doubted():
     assert made.score(states, values)["charts/model_gain"] > 0
 
 
-def test_of_too_many_points_the_nearest_to_the_policy_are_taken_and_as_many_of_the_others(monkeypatch):
-    monkeypatch.setattr(module, "MOST_POINTS", 20)
-    made, (states, values) = surrogate(60), evaluations(60)
+@pytest.fixture
+def few_points(monkeypatch):
+    """Lets the process of the whole range take 20 evaluations."""
+    monkeypatch.setattr(module, "POINTS", 20)
+    monkeypatch.setattr(module, "POINTS_A_COORDINATE", 0)
+
+
+@pytest.mark.usefixtures("few_points")
+def test_of_too_many_points_half_are_near_the_policy_and_half_are_not():
+    made, (states, values) = surrogate(100), evaluations(100)
     offsets = [states[:, :2] - mean for mean in ([0.0, 0.3], [-0.5, 0.0])]
     order = np.argsort(np.min([np.hypot(*offset.T) for offset in offsets], axis=0))
     taken = [np.flatnonzero((states == state).all(axis=1)).item() for state in made.process.states]
     assert taken == sorted(taken)
-    assert set(order[:10].tolist()) < set(taken)
-    others = sorted(order[10:].tolist())
-    assert [row for row in taken if row not in order[:10]] == [others[int(at)] for at in np.linspace(0, 49, 10)]
+    assert len(set(taken) & set(order[:25].tolist())) == len(set(taken) & set(order[25:].tolist())) == 10
     assert made.process.critic().unwarped(made.process.targets) == pytest.approx(values[taken])
 
 
-def test_only_components_in_use_say_what_is_near(monkeypatch):
-    monkeypatch.setattr(module, "MOST_POINTS", 20)
+@pytest.mark.usefixtures("few_points")
+def test_only_components_in_use_say_what_is_near():
     made = Surrogate(POLICY.spec, 60)
     made.evidence.add(*evaluations(60))
     made.fit(policy_of([[9.0, 9.0], [-0.5, 0.0], [0.9, 0.9]], live=[False, True, False]), False)
     states, _ = evaluations(60)
     order = np.argsort(np.hypot(*(states[:, :2] - [-0.5, 0.0]).T))
-    near = {tuple(state) for state in states[order[:10]].tolist()}
-    assert near < {tuple(state) for state in made.process.states.tolist()}
+    near = {tuple(state) for state in states[order[:15]].tolist()}
+    assert len(near & {tuple(state) for state in made.process.states.tolist()}) == 10
+
+
+def test_points_that_are_spread_out_are_each_the_farthest_from_those_before():
+    points = np.array([[0.0], [0.1], [1.0], [0.45], [0.9]])
+    assert spread_out(points, 4).tolist() == [0, 2, 3, 1]
+    assert spread_out(points, 1).tolist() == [0]
 
 
 def test_up_to_the_most_all_points_are_taken():
@@ -125,33 +136,48 @@ def test_hyperparameters_are_fitted_anew_when_the_evidence_has_grown(fits):
         made.evidence.add(*evaluations(number, seed=total))
         made.fit(POLICY, False)
         assert len(made.process.states) == total  # the process has them at once
-    assert counts(fits) == [(40, 5), (52, 6)]
+    assert counts(fits) == [(40, 4), (40, 1), (52, 5), (52, 1)]
 
 
 def test_the_last_fit_is_to_all_points(fits, monkeypatch):
-    monkeypatch.setattr(module, "FITTED_POINTS", 25)
+    monkeypatch.setattr(module, "FITTED", 25)
+    monkeypatch.setattr(module, "FITTED_A_COORDINATE", 0)
     surrogate(40, last=True)
-    assert counts(fits) == [(25, 5), (40, 1)]
-    assert [steps for *_, steps in fits] == [module.STEPS, module.LAST_STEPS]
+    assert counts(fits) == [(25, 4), (25, 1), (40, 1)]
+    assert [steps for *_, steps in fits] == [module.STEPS, module.STEPS, module.LAST_STEPS]
 
 
-@pytest.mark.parametrize(("last", "again"), [(100, [0, 1, 2, 3, 4]), (99, [4])], ids=["little", "much"])
-def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_too(last, again, fits, monkeypatch):
-    """With much evidence it starts from the other kernel, and from a polynomial, besides."""
-    monkeypatch.setattr(module, "BOTH_SIDES", last)
+@pytest.mark.parametrize("little", [True, False])
+def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_too(little, fits, monkeypatch):
+    """With much evidence it starts from the other kernel besides."""
+    monkeypatch.setattr(module, "BOTH_SIDES", 100 if little else 99)
     made = surrogate(40)
     before = made.process.hyperparameters
     made.evidence.add(*evaluations(60, seed=1))
     made.fit(POLICY, False)
-    first, starts = (starts for _, starts, _ in fits)
-    other = [(before.other_kernel.kernel, before.side, *before.logs)] if len(again) == 1 else []
-    assert starts == [(before.kernel, before.side, *before.logs), *other, *(first[number] for number in again)]
-    assert counts(fits) == [(40, 5), (100, 6 if len(again) == 5 else 3)]
+    scratch, polynomial, again, polynomial_again = (starts for _, starts, _ in fits)
+    last, other = ((one.kernel, one.side, *one.logs) for one in (before, before.other_kernel))
+    assert again == [last, *(scratch if little else [other])]
+    assert polynomial == polynomial_again != scratch[:1]
+
+
+@pytest.mark.parametrize("f", ["quartic", "waves"])
+def test_a_polynomial_is_recognised_and_nothing_else_is(f):
+    states = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    x, y, z = states.T
+    made = Surrogate(POLICY.spec, 60)
+    made.evidence.add(
+        states, 10 * (x - y * y) ** 2 + (y - z) ** 2 if f == "quartic" else np.sin(9 * x) + np.cos(7 * y) * z
+    )
+    made.fit(POLICY)
+    hyper = made.whole.hyperparameters
+    assert (hyper.warp > 5 and hyper.noise < 1e-8) == (f == "quartic")
 
 
 @pytest.mark.parametrize("most", [1000, 20], ids=["all points", "some points"])
 def test_a_state_round_trip_gives_the_same_bits(most, monkeypatch):
-    monkeypatch.setattr(module, "MOST_POINTS", most)
+    monkeypatch.setattr(module, "POINTS", most)
+    monkeypatch.setattr(module, "POINTS_A_COORDINATE", 0)
     made, other = surrogate(60), Surrogate(POLICY.spec, 200)
     made.score(*evaluations(9, seed=1))
     other.restore(made.state())
@@ -201,6 +227,7 @@ def local(monkeypatch, winding):
     """Returns a function that fits a model to evaluations of the valley, with some components in use."""
     monkeypatch.setattr(module, "LOCAL_POINTS", 40)
     monkeypatch.setattr(module, "A_COORDINATE", 10)
+    monkeypatch.setattr(module, "LEAST_A_COORDINATE", 10)
 
     def made(n, *live):
         surrogate = Surrogate(WINDING, 500)
@@ -241,12 +268,33 @@ def test_laws_of_several_components_and_of_few_evaluations_have_none(local):
 
 def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
     made, policy = local(60, 0)
-    assert counts(fits) == [(60, 5), (len(made.process.states), 5)]
+    assert counts(fits) == [(60, 4), (60, 1), (len(made.process.states), 4)]
     before, whole = made.process.hyperparameters, made.whole
     made.fit_local(policy)
-    assert fits[2][1:] == ([(before.kernel, before.side, *before.logs)], module.LOCAL_STEPS)
-    assert len(fits) == 3 and made.whole is whole
+    assert fits[3][1:] == ([(before.kernel, before.side, *before.logs)], module.LOCAL_STEPS)
+    assert len(fits) == 4 and made.whole is whole
     assert made.process.hyperparameters.logs.tolist() != before.logs.tolist()
+
+
+def test_a_process_that_predicts_rounds_worse_is_left_for_a_while(local):
+    made, policy = local(60, 0)
+    states, values = in_a_winding_valley(20, seed=3)
+    made.score(states, made.whole.unwarped(made.whole.mean(states)))  # as the process of the whole range expects
+    made.fit_local(policy)
+    assert made.process is made.whole
+    made.evidence.add(states[:17], values[:17])  # 77 evaluations, of which a third anew would be 78
+    made.fit_local(policy)
+    assert made.process is made.whole
+    made.evidence.add(states[17:], values[17:])
+    made.fit(policy)
+    assert made.process.frame is not None
+
+
+def test_a_process_that_predicts_rounds_better_stays(local):
+    made, policy = local(60, 0)
+    gain = made.score(*in_a_winding_valley(20, seed=3))["charts/model_gain"]
+    made.fit_local(policy)
+    assert made.process.frame is not None and gain > 0
 
 
 def test_a_law_that_has_several_components_now_is_left(local):
