@@ -227,3 +227,13 @@ def test_the_noise_of_a_value_is_in_the_unit_of_f():
     assert [plain.noise_of(value) for value in ends] == pytest.approx([std] * 2, rel=0.05)
     warped = GaussianProcess(states, values, dataclasses.replace(HYPER["low"], warp=0.01))
     assert warped.noise_of(ends[0]) < 0.05 * warped.noise_of(ends[1])
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_density_of_f_has_the_same_integral_everywhere(side):
+    ours = process(side)
+    f = np.linspace(ours.low - 20 * ours.range, ours.low + 20 * ours.range, 100_001)
+    for state in TEST_STATES[:3]:
+        density = np.exp(ours.density(np.tile(state, (len(f), 1)), f))
+        assert density.sum() * (f[1] - f[0]) == pytest.approx((2 * np.pi) ** 0.5, rel=1e-3)
+    assert np.exp(ours.density_unknown(f)).sum() * (f[1] - f[0]) == pytest.approx((2 * np.pi) ** 0.5, rel=1e-2)
