@@ -20,11 +20,12 @@ OPTIONS = {"seeds", "quick", "only"}  # options that only some studies take
 class Arguments:
     """Runs a study. The same command continues it after an interruption."""
 
-    study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation", "budget", "control", "tempcontrol"]]
+    study: tyro.conf.Positional[Literal["scaling", "thesis", "ablation", "budget", "frugal", "control", "tempcontrol"]]
     """scaling: collect, train and broadcast for 0 to 64 drivers and evaluations of 0, 1 and 20 ms (64 episodes x 2
     time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
     thesis: the thesis's learning experiments, its results beside this program's. ablation: the defaults, each changed
-    alone. budget: laws of 300 to 18,000 evaluations. control: Gymnasium's tasks. tempcontrol: the article's models on
+    alone. budget: laws of 300 to 18,000 evaluations without a model. frugal: laws of 100 to 100,000 evaluations with
+    the defaults. control: Gymnasium's tasks. tempcontrol: the article's models on
     its slow process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
@@ -33,8 +34,8 @@ class Arguments:
     quick: bool = False
     """Take a small fraction of the training steps, to check that the study works (not scaling)."""
     only: str | None = None
-    """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); returns, times, longer or race
-    (tempcontrol); an environment's id (control)."""
+    """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); small, large or none (frugal);
+    returns, times, longer or race (tempcontrol); an environment's id (control)."""
 
 
 def main(argv: list[str]) -> None:

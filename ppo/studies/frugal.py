@@ -1,0 +1,205 @@
+"""Laws of few evaluations: --evaluations N with the defaults, and for two rows --model none --components 6.
+
+Mean regret over 128 conditions, as a share of that of the best constant knobs: 0 is the optimum, 1 no better than
+constant knobs. Seeds were not used while anything was chosen. Noise is 5 % of the standard deviation of f. Seconds
+are those of learning, on one thread, with as many runs beside each other as there are cores.
+"""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from actors.law import Law
+from env.objectives import Objective
+from ppo.config import Config
+from ppo.evaluation.shares import held_out_conditions, measure_scale, noise_free
+from ppo.experiments.tables import Row, machine, markdown, numbers
+from ppo.studies.runs import FIRST_SEED, Options, run_all
+from ppo.studies.statistics import summarised
+
+TAKES, GROUPS = ("seeds", "quick", "only"), ("small", "large", "none")
+PROBLEMS = {
+    "Rosenbrock, 1 + 1": Config(env="rosenbrock"),
+    "Branin, x1 tuned, 1 + 1": Config(env="branin"),
+    "Branin, x2 tuned, 1 + 1": Config(env="branin", env_kwargs={"given": 1}),
+    "Hartmann-4, 2 + 2": Config(env="hartmann", dims=4, knobs=2),
+    "Hartmann-4, 3 + 1": Config(env="hartmann", dims=4, knobs=3),
+    "Hartmann-6, 4 + 2": Config(env="hartmann", dims=6, knobs=4),
+    "shifted Ackley, 1 + 1": Config(env="shifted-ackley"),
+    "crossing valleys, 1 + 1": Config(env="crossing-valleys"),
+    "Rosenbrock with noise, 1 + 1": Config(env="noisy", env_kwargs={"of": "rosenbrock"}),
+    "Branin with noise, 1 + 1": Config(env="noisy", env_kwargs={"of": "branin"}),
+    "Rosenbrock, 5 + 5": Config(env="rosenbrock", dims=10, knobs=5),
+    "shifted Ackley, 5 + 5": Config(env="shifted-ackley", dims=10, knobs=5),
+}
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A row of the table.
+
+    Attributes:
+        problem: name of the problem.
+        evaluations: the budget.
+        median: share that the median over seeds is to be at the most; None where there is no aim.
+        worst: the same of the worst seed.
+    """
+
+    problem: str
+    evaluations: int
+    median: float | None
+    worst: float | None = None
+
+
+AIMS = {
+    "small": (
+        Aim("Rosenbrock, 1 + 1", 100, 2e-4),
+        Aim("Rosenbrock, 1 + 1", 300, 5e-6, 1e-4),
+        Aim("Branin, x1 tuned, 1 + 1", 100, 1e-3, 0.02),
+        Aim("Branin, x1 tuned, 1 + 1", 300, 1e-4, 0.01),
+        Aim("Branin, x2 tuned, 1 + 1", 100, 1e-3, 0.02),
+        Aim("Branin, x2 tuned, 1 + 1", 300, 1e-4, 0.01),
+        Aim("Hartmann-4, 2 + 2", 300, 0.008),
+        Aim("Hartmann-4, 3 + 1", 300, 0.004),
+        Aim("Hartmann-6, 4 + 2", 750, 0.03),
+        Aim("Hartmann-6, 4 + 2", 1000, 0.01, 0.05),
+        Aim("crossing valleys, 1 + 1", 100, None, 1.0),
+        Aim("crossing valleys, 1 + 1", 300, None, 1.0),
+        Aim("shifted Ackley, 1 + 1", 1000, 0.01),
+        Aim("Rosenbrock with noise, 1 + 1", 1000, 0.01),
+        Aim("Branin with noise, 1 + 1", 1000, 0.01),
+    ),
+    "large": (
+        Aim("Rosenbrock, 1 + 1", 3000, None),
+        Aim("Hartmann-4, 2 + 2", 3000, None),
+        Aim("Hartmann-4, 3 + 1", 3000, None),
+        Aim("Hartmann-6, 4 + 2", 10_000, None),
+        Aim("shifted Ackley, 1 + 1", 10_000, 0.002),
+        Aim("Rosenbrock, 5 + 5", 10_000, 0.4),
+        Aim("shifted Ackley, 5 + 5", 10_000, 0.2),
+        Aim("Branin, x1 tuned, 1 + 1", 100_000, 1e-4),
+        Aim("Hartmann-6, 4 + 2", 100_000, 0.006),
+    ),
+    "none": (
+        Aim("Branin, x1 tuned, 1 + 1", 100_000, 1e-3),
+        Aim("Hartmann-6, 4 + 2", 100_000, 0.03),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class FrugalRun:
+    """A training, and the mean of f under its law.
+
+    Attributes:
+        group: group of its row.
+        problem: name of the problem.
+        config: full configuration, including the seed.
+    """
+
+    columns: ClassVar[Sequence[str]] = ("run", "problem", "evaluations", "seed", "spent", "seconds", "mean f")
+    group: str
+    problem: str
+    config: Config
+
+    @property
+    def key(self) -> str:
+        """Name of the run."""
+        return f"{self.problem}/{self.config.evaluations}/{self.config.seed}"
+
+    def run(self) -> list[Any]:
+        """Trains in this process, and returns the row."""
+        from threadpoolctl import threadpool_limits
+
+        from ppo.experiments.workloads import training  # imported here, since it imports torch
+
+        objective = noise_free(objective_of(self.problem))
+        c = held_out_conditions(objective.conditions)
+        started = time.perf_counter()
+        with threadpool_limits(1), training(self.config) as trainer:
+            for _ in trainer:
+                pass
+            seconds, spent = time.perf_counter() - started, trainer.learner.evaluations
+            mean = objective(Law(trainer.learner.snapshot())(c), c).mean()
+        config = self.config
+        return [self.key, self.problem, config.evaluations, config.seed, spent, f"{seconds:.1f}", f"{mean:.17g}"]
+
+
+def objective_of(problem: str) -> Objective:
+    """Returns the objective of a problem."""
+    objective = PROBLEMS[problem].problem().objective()
+    assert objective is not None, "a tuning problem"
+    return objective
+
+
+def runs_of(seeds: int, quick: bool, only: str | None) -> list[FrugalRun]:
+    """Returns all runs of the study, or with ``quick`` those of at most 100 evaluations."""
+    runs = []
+    for group in [only] if only else GROUPS:
+        for aim in AIMS[group]:
+            fields: dict[str, Any] = {"evaluations": aim.evaluations, "drivers": 0, "eval_every": 0}
+            if group == "none":
+                fields |= {"model": "none", "components": 6}
+            for seed in range(FIRST_SEED, FIRST_SEED + (0 if quick and aim.evaluations > 100 else seeds)):
+                config = dataclasses.replace(PROBLEMS[aim.problem], seed=seed, **fields)
+                runs.append(FrugalRun(group, aim.problem, config))
+    return runs
+
+
+def run(options: Options) -> None:
+    """Does the runs that are missing, and writes ``frugal.md`` and ``frugal.png``."""
+    rows = run_all(options.out, runs_of(options.seeds, options.quick, options.only))
+    lines, drawn = [], []
+    for group, found in rows.items():
+        for aim in AIMS[group]:
+            here = [row for row in found if (row["problem"], row["evaluations"]) == (aim.problem, str(aim.evaluations))]
+            if here:
+                scale = measure_scale(noise_free(objective_of(aim.problem)))
+                shares = [scale.share(mean) for mean in numbers(here, "mean f")]
+                name = aim.problem + (", no model" if group == "none" else "")
+                lines.append(_line(name, aim, shares, here))
+                drawn.append((name, aim, shares))
+    header = [
+        "problem, knobs + conditions",
+        "N",
+        "median (worst)",
+        "inter-quartile mean, 95 %",
+        "aim (worst)",
+        "seconds",
+    ]
+    text = f"{__doc__}\n\n{markdown(header, lines)}\n{machine()}\n"
+    (options.out / "frugal.md").write_text(text, encoding="utf-8")
+    _draw(options, drawn)
+    print(text)
+
+
+def _line(name: str, aim: Aim, shares: Sequence[float], rows: Sequence[Row]) -> list[str]:
+    median, mean, worst = summarised(shares)
+    aims = " ".join(
+        ["" if aim.median is None else f"{aim.median:.2g}", "" if aim.worst is None else f"({aim.worst:.2g})"]
+    )
+    seconds = f"{np.median(numbers(rows, 'seconds')):.3g}"
+    return [name, f"{aim.evaluations:,}", f"{median} ({worst})", mean, aims.strip(), seconds]
+
+
+def _draw(options: Options, drawn: Sequence[tuple[str, Aim, Sequence[float]]]) -> None:
+    """Draws each seed's share, the medians and the aims."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 1 + 0.3 * len(drawn)), layout="constrained")
+    axis = figure.subplots()
+    for place, (_, aim, shares) in enumerate(drawn):
+        axis.plot(shares, [place] * len(shares), "o", color="#4477aa", alpha=0.4, ms=4)
+        axis.plot(np.median(shares), place, "|", color="#4477aa", ms=14, mew=2)
+        if aim.median is not None:
+            axis.plot(aim.median, place, "|", color="#ee6677", ms=14, mew=2)
+    axis.set_yticks(range(len(drawn)), [f"{name}: {aim.evaluations:,}" for name, aim, _ in drawn])
+    axis.invert_yaxis()
+    axis.axvline(1, color="#000000", lw=0.8, ls=":")
+    axis.set(xscale="log", xlabel="share of the regret of constant knobs: seeds, median, aim (red)")
+    axis.grid(alpha=0.3)
+    figure.savefig(options.out / "frugal.png", dpi=110)
