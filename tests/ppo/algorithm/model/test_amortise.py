@@ -7,6 +7,7 @@ import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
 from actors.law import centre_states
+from ppo.algorithm.model import amortise
 from ppo.algorithm.model.amortise import (
     FAR,
     NEARLY,
@@ -157,6 +158,13 @@ def test_the_gate_learns_how_often_a_component_is_the_best():
     assert found == pytest.approx(np.array([[0.1, 0.0, 0.9], [0.0, 0.6, 0.4]]), abs=0.01)
 
 
+def test_a_gate_without_features_learns_how_often_alone():
+    theta = np.zeros(SPEC.size)
+    fit_gate(SPEC, theta, C, np.arange(40) % 4 % 3)
+    found = np.exp(Policy(Snapshot(0, SPEC, theta)).gate(centre_states(C, 2)))
+    assert found == pytest.approx(np.tile([0.5, 0.25, 0.25], (40, 1)), abs=1e-3)
+
+
 def test_the_gate_of_components_that_are_never_the_best_leaves_them_out():
     theta = theta_of()
     fit_gate(SPEC, theta, C, np.ones(40, int))
@@ -240,6 +248,18 @@ def test_two_valleys_take_two_components(live, valleys):
     assert np.abs(means_of(VALLEYS, theta, components) - best).max() < 0.02
     used = np.isin(np.arange(3), components)
     assert chosen(VALLEYS, theta, live=used).tolist() == components.tolist()
+
+
+def test_a_component_that_started_anew_is_in_use_from_then_on(valleys, monkeypatch):
+    lives, original = [], amortise.assigned
+
+    def seen(targets, means, live):
+        lives.append(live.tolist())
+        return original(targets, means, live)
+
+    monkeypatch.setattr(amortise, "assigned", seen)
+    several(snapshot_of(VALLEYS, [-0.6, 0.1, 0.1], [True, False, False]), valleys, Crossing().best(C), C, 0.1, 5)
+    assert lives == [[True, False, False], [True, True, False], [True, True, False]]
 
 
 def test_no_component_joins_one_that_is_near_everywhere(model):

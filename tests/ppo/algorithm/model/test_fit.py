@@ -5,6 +5,7 @@ import pytest
 
 from actors.critic import squared_distances
 from env import OBJECTIVES
+from ppo.algorithm.model import gaussian_process as module
 from ppo.algorithm.model.gaussian_process import (
     FUNCTIONS,
     KERNELS,
@@ -224,7 +225,9 @@ def test_a_process_that_can_be_factored_keeps_its_noise():
 
 
 @pytest.mark.parametrize("starts", [first_guesses(3), first_guesses(3)[-1:]], ids=["all", "polynomial"])
-def test_a_fit_to_equal_points_does_not_raise(starts):
+@pytest.mark.parametrize("least", [LEAST_NOISE, 1e-25], ids=["", "too little noise"])
+def test_a_fit_to_equal_points_does_not_raise(starts, least, monkeypatch):
+    monkeypatch.setattr(module, "LEAST_NOISE", least)
     states, values = drawn(30)
     states, values = np.tile(states, (3, 1)), np.tile(values, 3)
     ours = factored(states, values, fit(states, values, starts, 15))

@@ -270,14 +270,20 @@ def followings(monkeypatch):
     return calls
 
 
+@pytest.fixture
+def prefer_local(monkeypatch):
+    """Returns a function that lets a model about the law of one component always be the better one, or never."""
+    monkeypatch.setattr(surrogate, "LOCAL_POINTS", 20)
+    monkeypatch.setattr(surrogate, "A_COORDINATE", 5)
+    return lambda better: monkeypatch.setattr(surrogate, "LEAST_GAIN", -np.inf if better else np.inf)
+
+
 @pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("better", [True, False])
 def test_a_single_component_follows_the_model_about_the_law_where_that_is_the_better_one(
-    better, followings, monkeypatch
+    better, followings, prefer_local
 ):
-    monkeypatch.setattr(surrogate, "LOCAL_POINTS", 20)
-    monkeypatch.setattr(surrogate, "A_COORDINATE", 5)
-    monkeypatch.setattr(surrogate, "LEAST_GAIN", -np.inf if better else np.inf)
+    prefer_local(better)
     learner, collector = learner_and_collector(components=1)
     trained(learner, collector, 2)
     assert len(followings) == 2 * better
@@ -286,6 +292,19 @@ def test_a_single_component_follows_the_model_about_the_law_where_that_is_the_be
     assert all(model.frame is not None for model, _ in followings)
     assert [effort for _, effort in followings] == (2 * [Effort.quick(2)] + 4 * [Effort.last(2)]) * better
     assert len({id(model) for model, _ in followings[2:]}) == (1 + module.LAST_FITS) * better  # each is fitted anew
+
+
+@pytest.mark.usefixtures("little_effort", "followings")
+def test_a_law_that_gets_several_components_leaves_the_model_about_it(settling, prefer_local):
+    prefer_local(True)
+    learner, collector = learner_and_collector()
+    trained(learner, collector, 1)
+    learner.live = np.arange(6) == 2
+    trained(learner, collector, 1)
+    assert learner.surrogate.process.frame is not None
+    trained(learner, collector)
+    assert [keep for keep, *_ in settling] == [True]  # the component is as good as it gets by that model
+    assert learner.surrogate.process is learner.surrogate.whole
 
 
 @pytest.mark.usefixtures("little_effort")

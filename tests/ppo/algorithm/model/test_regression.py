@@ -200,6 +200,7 @@ def test_the_parameters_given_are_left_as_they_are_and_the_bits_are_the_same():
     same = task.regression
     assert first == again == same.fitted(theta, 20).tobytes() == same.fitted(theta, 20).tobytes()
     assert np.array_equal(theta, before)
+    assert not np.shares_memory(task.regression.fitted(theta, 0), theta)
 
 
 def test_nothing_is_done_once_the_residuals_are_as_good_as_none():

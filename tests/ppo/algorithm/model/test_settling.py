@@ -79,6 +79,8 @@ def test_one_valley_takes_one_component(seed, model):
     assert found.live.sum() == 1 and found.version == 7
     assert regret(found, Quadratic()).max() < 1e-4
     assert np.array_equal(policy.theta, before) and policy.live is None
+    anywhere = np.concatenate([of(1).uniform(-1, 1, (50, 2)), C], axis=1)  # where the knobs stand says nothing
+    assert Policy(found).proposals(anywhere) == pytest.approx(Policy(found).proposals(anywhere * [0, 0, 1]))
 
 
 @pytest.mark.parametrize("live", [None, [True, False, False]])
