@@ -204,12 +204,12 @@ def test_the_plan_of_a_round_is_a_function_of_the_state():
 def settling(monkeypatch):
     """Lets two components be in use wherever a policy is settled; returns what was asked for so far.
 
-    Each is whether the law was to be kept, the effort, and the number of evaluations of the model.
+    Each is the models of the whole range and about the law, and the effort.
     """
     asked = []
 
-    def settled(policy, model, effort, std, rng, keep):
-        asked.append((keep, effort, len(model.states)))
+    def settled(policy, model, about, effort, std, rng):
+        asked.append((model, about, effort))
         return dataclasses.replace(policy, theta=policy.theta + len(asked), live=np.arange(6) < 2)
 
     monkeypatch.setattr(module, "settled", settled)
@@ -222,7 +222,9 @@ def test_the_law_is_settled_after_the_last_round(settling):
     trained(learner, collector, 2)
     assert not settling
     trained(learner, collector)
-    assert settling == [(False, Effort.last(2), 64)]
+    [(model, about, effort)] = settling
+    assert model is learner.surrogate.whole and len(model.states) == 64
+    assert about is None and effort == Effort.last(2)
     snapshot = learner.snapshot()
     assert snapshot.live.tolist() == [True, True, False, False, False, False]
     assert learner.surrogate.process is learner.surrogate.whole
@@ -242,7 +244,7 @@ def test_with_much_evidence_a_policy_is_settled_where_the_model_was_fitted_anew(
     for evaluations, refitted, settled in counts[:-1]:
         assert settled == (refitted and 60 <= evaluations < 0.81 * 128)
     assert any(settled for *_, settled in counts[:-1]) and counts[-1][2] == 1
-    efforts = [effort for _, effort, _ in settling]
+    efforts = [effort for *_, effort in settling]
     assert efforts == [Effort.quick(2)] * (len(efforts) - 1) + [Effort.last(2)]
 
 
@@ -270,20 +272,41 @@ def followings(monkeypatch):
     return calls
 
 
-@pytest.fixture
-def prefer_local(monkeypatch):
-    """Returns a function that lets a model about the law of one component always be the better one, or never."""
+def local_processes(monkeypatch, better):
+    """Lets a process about the law take few evaluations, and be preferred always or never."""
     monkeypatch.setattr(surrogate, "LOCAL_POINTS", 20)
     monkeypatch.setattr(surrogate, "A_COORDINATE", 5)
-    return lambda better: monkeypatch.setattr(surrogate, "LEAST_GAIN", -np.inf if better else np.inf)
+    monkeypatch.setattr(surrogate, "LEAST_A_COORDINATE", 5)
+    monkeypatch.setattr(surrogate, "LEAST_GAIN", -np.inf if better else np.inf)
+    monkeypatch.setattr(Surrogate, "score", lambda self, states, values: {})  # which would give up a bad one
+
+
+@pytest.mark.usefixtures("little_effort")
+@pytest.mark.parametrize("better", [True, False])
+def test_a_law_is_settled_beside_the_model_about_it_where_that_is_the_better_one(
+    better, settling, followings, monkeypatch
+):
+    """Once the law has several components, nothing follows a model about it any more."""
+    local_processes(monkeypatch, better)
+    learner, collector = learner_and_collector()
+    learner.live = np.arange(6) == 2
+    trained(learner, collector, 2)
+    assert (learner.surrogate.process.frame is not None) == better and not settling
+    before = len(followings)
+    trained(learner, collector)
+    [(model, about, _)] = settling
+    assert model.frame is None and model is learner.surrogate.whole
+    assert about is None if not better else about is followings[-1][0] and about.frame.policy.live.tolist() == [2]
+    assert len(followings) - before == better
+    assert learner.surrogate.process is learner.surrogate.whole
 
 
 @pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("better", [True, False])
 def test_a_single_component_follows_the_model_about_the_law_where_that_is_the_better_one(
-    better, followings, prefer_local
+    better, followings, monkeypatch
 ):
-    prefer_local(better)
+    local_processes(monkeypatch, better)
     learner, collector = learner_and_collector(components=1)
     trained(learner, collector, 2)
     assert len(followings) == 2 * better
@@ -292,19 +315,6 @@ def test_a_single_component_follows_the_model_about_the_law_where_that_is_the_be
     assert all(model.frame is not None for model, _ in followings)
     assert [effort for _, effort in followings] == (2 * [Effort.quick(2)] + 4 * [Effort.last(2)]) * better
     assert len({id(model) for model, _ in followings[2:]}) == (1 + module.LAST_FITS) * better  # each is fitted anew
-
-
-@pytest.mark.usefixtures("little_effort", "followings")
-def test_a_law_that_gets_several_components_leaves_the_model_about_it(settling, prefer_local):
-    prefer_local(True)
-    learner, collector = learner_and_collector()
-    trained(learner, collector, 1)
-    learner.live = np.arange(6) == 2
-    trained(learner, collector, 1)
-    assert learner.surrogate.process.frame is not None
-    trained(learner, collector)
-    assert [keep for keep, *_ in settling] == [True]  # the component is as good as it gets by that model
-    assert learner.surrogate.process is learner.surrogate.whole
 
 
 @pytest.mark.usefixtures("little_effort")

@@ -5,7 +5,7 @@ import pytest
 
 from ppo.algorithm.model import planning
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
-from ppo.algorithm.model.planning import design, plan_of, plan_round
+from ppo.algorithm.model.planning import design, plan_of, plan_round, sampled
 from ppo.algorithm.model.search import prospect
 from tests.ppo.algorithm.model.processes import fitted, policy_of
 from tests.problems import Quadratic
@@ -83,6 +83,41 @@ def test_knobs_are_chosen_over_the_whole_range_in_a_share_of_the_slots(share, le
     bests = prospect(model, policy_of([[0.0, 0.0]] * 2), found[:, 2:], of(1)).knobs
     far = np.linalg.norm(found[:, :2] - bests, axis=1) > 0.3
     assert least <= far.sum() <= most
+
+
+@pytest.mark.parametrize("live", [[True, False, True], [False, True, False]])
+def test_what_the_policy_samples_follows_its_mean_and_std_by_the_live_components_in_turn(live):
+    means = np.array([[0.0, 0.3], [-0.5, -0.2], [0.5, -0.4]])
+    found = sampled(policy_of(means, live=live), 4000, of(0))
+    turns = np.flatnonzero(live)
+    for turn, component in enumerate(turns):
+        knobs = found[turn :: len(turns), :2]
+        assert np.abs(knobs.mean(axis=0) - means[component]).max() < 0.015  # four standard errors
+        assert knobs.std(axis=0) == pytest.approx([np.hypot(0.1, 0.1)] * 2, rel=0.1)  # its own, and the floor
+    assert np.abs(np.histogram(found[:, 2], 4, (-1, 1))[0] - 1000).max() < 150  # conditions are uniform
+
+
+def test_what_the_policy_samples_is_clipped():
+    near, far = policy_of([[1.0, -1.0]]), policy_of([[2.0, -3.0]])
+    some, every = (sampled(one, 400, of(0))[:, :2] * [1, -1] for one in (near, far))
+    assert every.tolist() == [[1.0, 1.0]] * 400
+    assert some.max() == 1.0 and 0.4 < (some == 1).mean() < 0.6
+
+
+@pytest.mark.parametrize(("most", "chosen"), [(8, 8), (13, 13), (20, 14), (14, 14)])
+def test_no_more_slots_are_chosen_than_that_and_the_policy_samples_the_others(most, chosen, model, monkeypatch):
+    """Components lie in two corners, far from the best knobs, and take turns there."""
+    monkeypatch.setattr(planning, "MOST_CHOSEN", most)
+    policy = policy_of([[-0.9, 0.9], [0.0, 0.0], [0.9, -0.9]], live=[True, False, True])
+    counts = []
+    monkeypatch.setattr(planning, "sampled", lambda *args: counts.append(args[1]) or sampled(*args))
+    states = states_of(plan_round(model, policy, 14, of(0)))
+    assert states.shape == (14, 3) and counts == [14 - chosen]
+    rest = states[chosen:]
+    expected = np.array([[-0.9, 0.9], [0.9, -0.9]])[np.arange(14 - chosen) % 2]
+    assert np.abs(rest[:, :2] - expected).max(initial=0.0) < 0.5
+    assert len(np.unique(rest[:, 2])) == 14 - chosen
+    assert off_best(states[:chosen]).mean() < 0.7
 
 
 def planned_conditions(states):

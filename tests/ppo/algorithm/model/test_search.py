@@ -64,16 +64,18 @@ def test_a_prospect_asks_components_in_use_alone(model):
 
 
 def test_a_prospect_starts_from_a_component_in_a_hole_that_spread_knobs_miss():
-    """One point in a valley far narrower than the distance of the spread knobs: only a component knows of it."""
-    states = np.array([[0.123, 0.456, 0.0], *of(0).uniform(-1, 1, (40, 3))])
-    values = np.append(-5.0, np.zeros(40))
-    model = GaussianProcess(states, values, Hyperparameters(np.array([0.02, 0.02, 1.0]), 1e-6, 10.0, "low"))
-    conditions = np.zeros((1, 1))
-    lost = prospect(model, policy_of([[-0.9, -0.9]] * 2), conditions, of(0))
-    found = prospect(model, policy_of([[-0.9, -0.9], [0.12, 0.46]]), conditions, of(0))
-    assert found.expected[0] < lost.expected[0]
-    assert found.knobs[0] == pytest.approx([0.123, 0.456], abs=0.01)
-    assert found.chosen.tolist() == [1]
+    """One deep hole far narrower than the distance of the spread knobs, among shallow ones: only a component knows."""
+    states = np.concatenate([[[0.123, 0.456, 0.0]], of(1).uniform(-1, 1, (400, 3)) * [1, 1, 0]])
+    values = np.where(states[:, 0] < -0.2, -1.0, 0.0)
+    values[0] = -5.0
+    model = GaussianProcess(states, values, Hyperparameters(np.array([0.02, 0.02, 1.0]), 1e-4, 10.0, "low", "rbf"))
+    for seed in (0, 2, 3):  # by 1, a spread knob happens to lie in the hole
+        lost = prospect(model, policy_of([[-0.9, -0.9]] * 2), np.zeros((1, 1)), of(seed))
+        found = prospect(model, policy_of([[-0.9, -0.9], [0.12, 0.46]]), np.zeros((1, 1)), of(seed))
+        assert model.unwarped(lost.expected)[0] > -2 and lost.knobs[0, 0] < 0
+        assert model.unwarped(found.expected)[0] == pytest.approx(-5, abs=0.05)
+        assert found.knobs[0] == pytest.approx([0.123, 0.456], abs=0.005)
+        assert found.chosen.tolist() == [1]
 
 
 def test_a_prospect_finds_the_better_of_two_valleys(valleys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from actors import Law, NetworkSpec, Policy, Snapshot
+from actors.law import centre_states
 from ppo.algorithm.model import settling
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
@@ -75,7 +76,7 @@ def test_the_more_knobs_the_fewer_conditions(knobs, conditions):
 def test_one_valley_takes_one_component(seed, model):
     policy = snapshot(seed=seed)
     before = policy.theta.copy()
-    found = settled(policy, model, EFFORT, 0.1, of(0), False)
+    found = settled(policy, model, None, EFFORT, 0.1, of(0))
     assert found.live.sum() == 1 and found.version == 7
     assert regret(found, Quadratic()).max() < 1e-4
     assert np.array_equal(policy.theta, before) and policy.live is None
@@ -83,11 +84,24 @@ def test_one_valley_takes_one_component(seed, model):
     assert Policy(found).proposals(anywhere) == pytest.approx(Policy(found).proposals(anywhere * [0, 0, 1]))
 
 
-@pytest.mark.parametrize("live", [None, [True, False, False]])
-@pytest.mark.parametrize("keep", [False, True])
-def test_two_valleys_take_two_components(live, keep, valleys):
-    keep = keep and live is not None
-    found = settled(constant(-0.5, 0.1, 0.1, live=live), valleys, EFFORT, 0.1, of(0), keep)
+def about(policy, objective, worse=0.0, radius=0.1):
+    """Returns a process of the neighbourhood of a policy's only component, of an f that is worse by so much."""
+    ours, knobs = Policy(policy), policy.spec.action_dim
+    states = of(0).uniform(-1, 1, (60, policy.spec.obs_dim))
+    means = np.clip(ours.proposals(centre_states(states[:, knobs:], knobs))[:, ours.live[0]], -1, 1)
+    states[:, :knobs] = means + radius * states[:, :knobs]
+    values = objective(states[:, :knobs], states[:, knobs:]) + worse
+    hyper = Hyperparameters(np.full(states.shape[1], 3.0), 1e-6, 10.0, "low", "rbf")
+    return GaussianProcess(states, values, hyper, Frame(ours, radius))
+
+
+@pytest.mark.parametrize(
+    ("live", "local"), [(None, False), ([True, False, False], False), ([True, False, False], True)]
+)
+def test_two_valleys_take_two_components(live, local, valleys):
+    """Also where the process about one of them knows that one exactly."""
+    policy = constant(-0.55, 0.1, 0.1, live=live)
+    found = settled(policy, valleys, about(policy, Crossing()) if local else None, EFFORT, 0.1, of(0))
     assert found.live.sum() > 1
     assert regret(found, Crossing()).mean() < 1e-3
     one = dataclasses.replace(found, live=np.arange(3) == np.flatnonzero(found.live)[0])
@@ -95,7 +109,7 @@ def test_two_valleys_take_two_components(live, keep, valleys):
 
 
 def test_where_the_first_attempt_with_one_component_is_hopeless_there_is_no_other(attempts, valleys):
-    settled(constant(-0.5, 0.5, 0.0), valleys, EFFORT, 0.1, of(0), False)
+    settled(constant(-0.5, 0.5, 0.0), valleys, None, EFFORT, 0.1, of(0))
     assert attempts == [QUICK_STEPS]
 
 
@@ -105,43 +119,63 @@ def test_where_one_component_may_suffice_it_is_tried_to_the_end(attempts, model,
     far = snapshot()
     for number in range(3):
         SPEC.place(far.theta, number, np.full(2, 0.9), 0.1)
-    found = settled(far, model, EFFORT, 0.1, of(0), False)
+    found = settled(far, model, None, EFFORT, 0.1, of(0))
     assert attempts == [4, 20]
     assert found.live.sum() == 1 and regret(found, Quadratic()).max() < 1e-4
 
 
 def test_a_component_that_is_as_good_as_it_gets_is_kept(attempts, model):
-    good = settled(snapshot(), model, EFFORT, 0.1, of(0), False)
+    good = settled(snapshot(), model, None, EFFORT, 0.1, of(0))
     attempts.clear()
-    kept = settled(good, model, EFFORT, 0.1, of(1), True)
+    kept = settled(good, model, about(good, Quadratic()), EFFORT, 0.1, of(1))
     assert np.array_equal(kept.theta, good.theta) and np.array_equal(kept.live, good.live)
     assert not attempts
 
 
 def test_a_component_that_is_not_good_enough_is_not_kept(model):
-    live = np.array([False, True, False])
-    bad = snapshot(live=live)
-    found = settled(bad, model, EFFORT, 0.1, of(0), True)
+    bad = snapshot(live=[False, True, False])
+    found = settled(bad, model, about(bad, Quadratic()), EFFORT, 0.1, of(0))
     assert not np.array_equal(found.theta, bad.theta)
     assert regret(found, Quadratic()).mean() < 1e-3 < regret(bad, Quadratic()).mean()
+
+
+def test_a_component_is_kept_until_the_model_is_sure_of_better():
+    """The model expects f + std at most, in its warp, of the law that it asks for, and the other process what it says.
+
+    With one component the former is known without the other process.
+    """
+    states = of(1).uniform(-1, 1, (12, 3))
+    hyper = Hyperparameters(np.full(3, 1.5), 1e-6, 0.5, "low", "rbf")
+    unsure = GaussianProcess(states, Quadratic()(states[:, :2], states[:, 2:]), hyper)
+    policy = snapshot(dataclasses.replace(SPEC, components=1))
+    policy.spec.place(policy.theta, 0, np.array([0.1, 0.1]), 0.1)
+    found = settled(policy, unsure, None, EFFORT, 0.1, of(0))
+    dense = np.linspace(-1, 1, 400)[:, None]
+    mean, std = unsure.mean_and_std(np.concatenate([Law(found)(dense), dense], axis=1))
+    expects, bound = unsure.unwarped(mean).mean(), unsure.unwarped(mean + std).mean()
+    assert bound - expects > 0.05
+    own = Quadratic()(Law(policy)(dense), dense).mean()
+    for value, kept in ((expects - 0.02, True), (expects + 0.02, True), (bound - 0.02, True), (bound + 0.02, False)):
+        after = settled(policy, unsure, about(policy, Quadratic(), value - own), EFFORT, 0.1, of(0))
+        assert np.array_equal(after.theta, policy.theta if kept else found.theta)
 
 
 def test_noise_that_the_model_takes_for_such_lets_no_more_be_lost(valleys, monkeypatch):
     """One component that loses up to the regret of constant knobs would do, were it not for the noise."""
     monkeypatch.setattr(settling, "ONE_SUFFICES", 2.0)
     policy = constant(-0.5, 0.5, 0.0)
-    assert settled(policy, valleys, EFFORT, 0.1, of(0), False).live.sum() > 1
+    assert settled(policy, valleys, None, EFFORT, 0.1, of(0)).live.sum() > 1
     monkeypatch.setattr(GaussianProcess, "noise_of", lambda self, value: 1.0)
-    assert settled(policy, valleys, EFFORT, 0.1, of(0), False).live.sum() == 1
+    assert settled(policy, valleys, None, EFFORT, 0.1, of(0)).live.sum() == 1
 
 
 def test_a_policy_of_one_component_gives_the_best_knobs(model):
-    found = settled(snapshot(dataclasses.replace(SPEC, components=1)), model, EFFORT, 0.1, of(0), False)
+    found = settled(snapshot(dataclasses.replace(SPEC, components=1)), model, None, EFFORT, 0.1, of(0))
     assert regret(found, Quadratic()).max() < 1e-4
 
 
 def test_what_is_settled_is_a_function_of_the_arguments(valleys):
-    first, again = (settled(constant(-0.5, 0.5, 0.0), valleys, EFFORT, 0.1, of(0), False) for _ in range(2))
+    first, again = (settled(constant(-0.5, 0.5, 0.0), valleys, None, EFFORT, 0.1, of(0)) for _ in range(2))
     assert first.sha256 == again.sha256
 
 
@@ -161,12 +195,7 @@ def test_the_only_component_follows_a_model_about_the_law_within_its_window():
     """The law gives (0.2, 0.2), and the model knows what lies within 0.1 of it."""
     policy = snapshot(live=[False, True, False])
     SPEC.place(policy.theta, 1, np.full(2, 0.2), 0.1)
-    states = of(0).uniform(-1, 1, (80, 3))
-    states[:, :2] = 0.2 + 0.1 * states[:, :2]
-    values = Quadratic()(states[:, :2], states[:, 2:])
-    hyper = Hyperparameters(np.full(3, 3.0), 1e-6, 10.0, "low", "rbf")
-    about = GaussianProcess(states, values, hyper, Frame(Policy(policy), 0.1))
-    knobs = Law(followed(policy, about, EFFORT, of(0)))(C)
+    knobs = Law(followed(policy, about(policy, Quadratic()), EFFORT, of(0)))(C)
     assert np.abs(knobs - np.clip(Quadratic().best(C), 0.1, 0.3)).max() < 0.05
 
 
