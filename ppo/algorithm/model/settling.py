@@ -68,8 +68,9 @@ def settled(
     used = np.bincount(components, minlength=spec.components)
     of_several = replace(policy, theta=theta, live=used > 0)
     fresh = 2 * rng.random((FRESH_CONDITIONS, conditions.shape[1])) - 1  # a law may be bad between the others
-    if about is not None:  # what the model does not know well may look better to it
-        return of_several if _bound(of_several, model, fresh) < _expected(policy, about, fresh) else policy
+    # What the model does not know well may look better to it than it is.
+    if about is not None and _bound(of_several, model, fresh) >= _expected(policy, about, fresh):
+        return policy
     if (used > 0).sum() == 1:
         return of_several
     least = _expected(of_several, model, fresh)

@@ -136,6 +136,7 @@ def test_a_component_that_is_not_good_enough_is_not_kept(model):
     bad = snapshot(live=[False, True, False])
     found = settled(bad, model, about(bad, Quadratic()), EFFORT, 0.1, of(0))
     assert not np.array_equal(found.theta, bad.theta)
+    assert found.live.sum() == 1
     assert regret(found, Quadratic()).mean() < 1e-3 < regret(bad, Quadratic()).mean()
 
 
