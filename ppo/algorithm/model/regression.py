@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from actors.policy import ACTIVATIONS
 from actors.snapshot import NetworkSpec
 
-FIRST_DAMPING = 1e-3  # as a share of the mean diagonal of J @ J.T
+FIRST_DAMPING, LEAST_DAMPING = 1e-3, 1e-10  # as shares of the mean diagonal of J @ J.T, which may be singular
 LESS, MORE = 0.5, 4.0  # what the damping is multiplied with after a step that helped, and after one that did not
 PRECISE = 1e-14  # mean squared residual that is as good as none
 
@@ -61,12 +61,13 @@ class Regression:
 
     def fitted(self, theta: np.ndarray, steps: int) -> np.ndarray:
         """Returns the parameters after so many steps from ``theta``, or once the residuals are as good as none."""
-        at, damping = self._forward(theta.copy()), 0.0
+        at = self._forward(theta.copy())
         gram, slopes = self._linearised(at)
+        damping = FIRST_DAMPING * _scale(gram)
         for _ in range(steps):
             if at.loss < PRECISE * len(at.residuals):
                 break
-            damping = damping or FIRST_DAMPING * float(np.trace(gram)) / len(gram)
+            damping = max(damping, LEAST_DAMPING * _scale(gram))
             tried = self._forward(at.theta - self._step(at, gram, slopes, damping))
             if tried.loss < at.loss:
                 at, damping = tried, LESS * damping
@@ -125,3 +126,8 @@ class Regression:
             np.matmul(inputs[self._rows].T, pulled, out=weight)
             np.sum(pulled, axis=0, out=bias)
         return step
+
+
+def _scale(gram: np.ndarray) -> float:
+    """Returns the mean diagonal."""
+    return float(np.trace(gram)) / len(gram)

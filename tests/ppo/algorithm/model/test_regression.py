@@ -208,3 +208,13 @@ def test_nothing_is_done_once_the_residuals_are_as_good_as_none():
     for offset, stays in ((0.0, True), (1e-8, True), (1e-5, False)):
         task.targets = task.means(theta) + offset
         assert np.array_equal(task.regression.fitted(theta, 5), theta) == stays
+
+
+def test_contradicting_targets_are_met_in_the_middle_however_many_steps_are_taken():
+    """Two equal rows make the products of the Jacobian singular."""
+    spec = NetworkSpec(2, (8,), "tanh", "gaussian", 1)
+    obs, outputs = np.zeros((2, 2)), np.zeros((2, 1), int)
+    theta = 0.5 * np.random.default_rng(0).normal(size=spec.size)
+    task = Regression(spec, obs, outputs, np.array([[0.2], [0.4]]))
+    found = task.fitted(theta, 300)
+    assert Policy(Snapshot(0, spec, found)).mode(obs[:1])[0, 0] == pytest.approx(0.3, abs=1e-6)
