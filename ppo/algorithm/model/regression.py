@@ -25,12 +25,14 @@ class Forward:
     Attributes:
         theta: parameters, ``[size]``.
         inputs: of each layer, ``[m, width]``.
-        residuals: of the outputs that have targets, ``[m * p]``.
+        counts: which of the outputs that have targets are not beyond a bound, ``[m * p]`` of bool.
+        residuals: of the outputs that have targets, ``[m * p]``; 0 beyond a bound.
         loss: sum of their squares.
     """
 
     theta: np.ndarray
     inputs: list[np.ndarray]
+    counts: np.ndarray
     residuals: np.ndarray
     loss: float
 
@@ -81,8 +83,9 @@ class Regression:
         weight, bias = self._spec.views(theta)[-1]
         out = inputs[-1] @ weight + bias
         residuals = np.take_along_axis(out, self._own, axis=1).reshape(-1) - self._targets
-        residuals[self._beyond(residuals)] = 0.0
-        return Forward(theta, inputs, residuals, float(residuals @ residuals))
+        counts = ~self._beyond(residuals)
+        residuals[~counts] = 0.0
+        return Forward(theta, inputs, counts, residuals, float(residuals @ residuals))
 
     def _beyond(self, residuals: np.ndarray) -> np.ndarray:
         """Returns which outputs lie beyond a bound of the knobs at which their target is, ``[m * p]`` of bool."""
@@ -91,7 +94,7 @@ class Regression:
     def _linearised(self, at: Forward) -> tuple[np.ndarray, list[np.ndarray]]:
         """Returns ``J @ J.T``, ``[m * p, m * p]``, and the slopes of the residuals at each hidden layer."""
         layers, rows = self._spec.views(at.theta), self._rows
-        counts = at.residuals != 0  # what is beyond a bound stays there for a small step
+        counts = at.counts  # what is beyond a bound stays there for a small step
         gram = self._products(at.inputs[-1])
         gram *= self._same & counts & counts[:, None]
         slope, slopes = np.where(counts[:, None], layers[-1][0].T[self._outputs], 0.0), []

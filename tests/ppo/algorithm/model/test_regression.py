@@ -107,6 +107,15 @@ def test_steps_are_those_with_a_dense_jacobian(hidden, activation, seed):
         assert task.regression.fitted(theta, steps) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("steps", [1, 5])
+def test_targets_that_are_met_to_the_bit_hold_the_others_as_any_do(steps):
+    """A component that starts anew stands at one of its targets exactly."""
+    task, theta = simple()
+    task.spec.place(theta, 0, task.targets[0], 0.1)
+    assert (task.residuals(theta)[:2] == 0).all()
+    assert task.regression.fitted(theta, steps) == pytest.approx(task.dense(theta, steps)[0], abs=1e-5)
+
+
 def test_after_steps_that_do_not_help_the_damping_is_raised_until_one_does():
     task, theta = made((6, 5, 4))
     expected, helped = task.dense(theta, 6)
