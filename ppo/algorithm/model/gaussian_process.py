@@ -73,7 +73,7 @@ def first_guesses(dims: int) -> list[Hyperparameters]:
 def nearly_polynomial(dims: int) -> Hyperparameters:
     """Returns those of a smooth process with long length scales, and with hardly any noise or warp.
 
-    Where f is a polynomial, a fit finds that from nowhere else.
+    Where f is a polynomial, a fit may find that from nowhere else.
     """
     return Hyperparameters(np.full(dims, 2 * dims**0.5), 1e-8, WARPS[1] / 2, "low", "rbf")
 

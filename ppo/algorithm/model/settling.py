@@ -34,12 +34,12 @@ class Effort:
     @classmethod
     def last(cls, knobs: int) -> "Effort":
         """Returns that after the last round. A step takes the cube of conditions times knobs."""
-        return cls(max(128, min(512, _power_of_two(1024 // knobs))), LAST_STEPS)
+        return cls(max(32, min(512, _power_of_two(max(1, 1024 // knobs)))), LAST_STEPS)
 
     @classmethod
     def quick(cls, knobs: int) -> "Effort":
         """Returns that of the rounds before."""
-        return cls(64, QUICK_STEPS)
+        return cls(min(64, cls.last(knobs).conditions), QUICK_STEPS)
 
 
 def settled(
@@ -101,7 +101,7 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
     chosen = Law(policy)(conditions)
     by_gate = model.unwarped(expected_at(model, chosen[:, None], conditions)[:, 0])
     by_critic, least = model.unwarped(found.proposed), model.unwarped(found.expected)
-    return float((by_gate - by_critic).mean()) < GATE_LOSS * float((by_critic - least).mean())
+    return float((by_gate - by_critic).mean()) <= GATE_LOSS * max(float((by_critic - least).mean()), 0.0)
 
 
 def _expected(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:

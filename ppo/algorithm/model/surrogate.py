@@ -160,6 +160,7 @@ class Surrogate(Objective):
     def leave_law(self) -> None:
         """Forgets the process about the law, which has several components now."""
         self._local = None
+        self._processes.pop(True, None)
 
     def _fit(
         self, taken: np.ndarray, guesses: list[Hyperparameters], steps: int, frame: Frame | None = None
