@@ -11,10 +11,10 @@ from tests.ppo.experiments.rivals.learning import CONDITIONS, QUADRATIC, learned
 
 
 def test_the_law_is_that_of_a_training_with_the_defaults():
-    objective = Metered(QUADRATIC, 100)
-    learned = law(objective, 100, 3)
-    assert objective.spent == 100
-    with training(Config(env=QUADRATIC.env, evaluations=100, seed=3, drivers=0, eval_every=0)) as trainer:
+    objective = Metered(QUADRATIC, 32)
+    learned = law(objective, 32, 3)
+    assert objective.spent == 32
+    with training(Config(env=QUADRATIC.env, evaluations=32, seed=3, drivers=0, eval_every=0)) as trainer:
         for _ in trainer:
             pass
         same = Law(trainer.learner.snapshot())
@@ -22,7 +22,7 @@ def test_the_law_is_that_of_a_training_with_the_defaults():
 
 
 def test_a_search_at_each_query_ends_nearer_to_the_optimum():
-    plain, _ = learned_share(law, 60)
-    polished, objective = learned_share(law_and_polish, 60)
-    assert polished < plain < 0.02
-    assert objective.spent - 60 <= 30 * len(CONDITIONS)
+    plain, _ = learned_share(law, 20)  # with more, nothing is left to find
+    polished, objective = learned_share(law_and_polish, 20)
+    assert 10 * polished < plain < 0.1
+    assert objective.spent - 20 <= 30 * len(CONDITIONS)
