@@ -93,8 +93,8 @@ def test_a_finished_run_says_so(tmp_path, capsys):
     assert os.path.getsize(tmp_path / "count") == 20
 
 
-def test_eighteen_thousand_evaluations_of_a_converter(tmp_path):
-    config = Config(env=CONVERTER, evaluations=18_000, seed=401, drivers=0)
+def test_eighteen_thousand_evaluations_of_a_converter_without_a_model(tmp_path):
+    config = Config(env=CONVERTER, evaluations=18_000, model="none", seed=401, drivers=0)
     assert run(config, tmp_path / "run")["objective_evaluations"] == 18_000
     law = mean_f(tmp_path / "run")
     assert law <= 0.575  # the best constant knobs have 0.666
