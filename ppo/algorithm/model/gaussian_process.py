@@ -71,10 +71,7 @@ def first_guesses(dims: int) -> list[Hyperparameters]:
 
 
 def nearly_polynomial(dims: int) -> Hyperparameters:
-    """Returns those of a smooth process with long length scales, and with hardly any noise or warp.
-
-    Where f is a polynomial, a fit may find that from nowhere else.
-    """
+    """Returns those of a smooth process without noise and warp: a fit may find a polynomial from there alone."""
     return Hyperparameters(np.full(dims, 2 * dims**0.5), 1e-8, WARPS[1] / 2, "low", "rbf")
 
 
@@ -176,10 +173,7 @@ class GaussianProcess:
         return self.level + covariance @ self.weights, np.sqrt(self.variance * share)
 
     def left_out_density(self) -> np.ndarray:
-        """Returns what ``density`` does of each evaluation as the others predict it, ``[n]``.
-
-        Source: Rasmussen & Williams 2006, eq. 5.10 to 5.12.
-        """
+        """Returns the density of each evaluation as the others predict it (ibid., eq. 5.10 to 5.12), ``[n]``."""
         halves = solve_triangular(self.factor, np.eye(len(self.targets)), lower=True, check_finite=False)
         precision = (halves * halves).sum(axis=0)
         return self._density(self.targets, self.targets - self.weights / precision, self.variance / precision)
@@ -260,16 +254,13 @@ class GaussianProcess:
 
 
 def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], steps: int) -> Hyperparameters:
-    """Maximises the marginal likelihood by SciPy's L-BFGS-B from each of the starts.
+    """Returns the hyperparameters of most marginal likelihood that SciPy's L-BFGS-B finds from the starts.
 
     Args:
         states: ``[n, dims]``.
         values: ``[n]``, finite.
         starts: where to start from.
         steps: iterations from each.
-
-    Returns:
-        The best hyperparameters found.
     """
     dims = states.shape[1]
     bounds = np.log([LENGTHS] * dims + [(LEAST_NOISE, MOST_NOISE), WARPS])
