@@ -114,12 +114,12 @@ class Surrogate(Objective):
 
     def score(self, states: np.ndarray, values: np.ndarray) -> dict[str, float]:
         """Scores the model on a round ``[m, dims]``, ``[m]`` before it learns from it; returns scalars to log."""
-        gain = _mean_gain(self.whole.density(states, values), self.whole.density_unknown(values))
+        whole, unknown = self.whole.density(states, values), self.whole.density_unknown(values)
+        gain = _mean_gain(whole, unknown)
         if self._local is not None:
-            density = self.process.density(states, values)
-            lead = _mean_gain(density, self.whole.density(states, values))
-            self._lead = GAIN_DECAY * self._lead + (1 - GAIN_DECAY) * lead
-            gain = max(gain, _mean_gain(density, self.whole.density_unknown(values)))
+            local = self.process.density(states, values)
+            self._lead = GAIN_DECAY * self._lead + (1 - GAIN_DECAY) * _mean_gain(local, whole)
+            gain = max(gain, _mean_gain(local, unknown))
         self.gain = GAIN_DECAY * self.gain + (1 - GAIN_DECAY) * gain
         return {"charts/model_gain": gain}
 
@@ -147,8 +147,8 @@ class Surrogate(Objective):
 
     def fit_local(self, policy: Policy) -> None:
         """Fits the process about the law, where that has one component, and prefers it if it predicts better."""
-        before, self._local = self._local, None
-        self._processes.pop(True, None)
+        before = self._local
+        self.leave_law()
         if before is not None and self._lead < 0:
             self._lead, self._local_from = 0.0, REFIT * len(self.evidence)
         if len(policy.live) > 1 or len(self.evidence) < self._local_from:
@@ -158,7 +158,7 @@ class Surrogate(Objective):
             self._local = local
 
     def leave_law(self) -> None:
-        """Forgets the process about the law, which has several components now."""
+        """Forgets the process about the law."""
         self._local = None
         self._processes.pop(True, None)
 

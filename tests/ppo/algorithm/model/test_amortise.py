@@ -22,22 +22,12 @@ from ppo.algorithm.model.amortise import (
     several,
 )
 from ppo.algorithm.model.search import expected, polished
-from tests.ppo.algorithm.model.processes import Crossing, fitted
+from tests.ppo.algorithm.model.processes import Crossing
 from tests.problems import Quadratic
 
 C = np.linspace(-1, 1, 40)[:, None]
 SPEC = NetworkSpec(3, (8, 8), "tanh", "gaussian", 2, components=3)
 VALLEYS = NetworkSpec(2, (8,), "tanh", "gaussian", 1, components=3)
-
-
-@pytest.fixture(scope="module")
-def model():
-    return fitted(Quadratic(), 60)
-
-
-@pytest.fixture(scope="module")
-def valleys():
-    return fitted(Crossing(), 60)
 
 
 def theta_of(spec=SPEC, seed=0):

@@ -8,21 +8,11 @@ from ppo.algorithm.model import search
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
 from ppo.algorithm.model.search import best_constant, expected, expected_at, polished, prospect
-from tests.ppo.algorithm.model.processes import Crossing, drawn, fitted, policy_of, process
+from tests.ppo.algorithm.model.processes import Crossing, drawn, policy_of, process
 from tests.problems import Quadratic
 
 POLICY = policy_of([[0.0, 0.3], [-0.5, 0.0], [2.0, -3.0]])
 C = np.linspace(-1, 1, 40)[:, None]
-
-
-@pytest.fixture(scope="module")
-def model():
-    return fitted(Quadratic(), 60)
-
-
-@pytest.fixture(scope="module")
-def valleys():
-    return fitted(Crossing(), 60)
 
 
 def of(number):

@@ -11,23 +11,13 @@ from ppo.algorithm.model import settling
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
 from ppo.algorithm.model.settling import LAST_STEPS, QUICK_STEPS, Effort, followed, gate_suffices, settled
-from tests.ppo.algorithm.model.processes import Crossing, fitted
+from tests.ppo.algorithm.model.processes import Crossing
 from tests.problems import Quadratic
 
 SPEC = NetworkSpec(3, (8, 8), "tanh", "gaussian", 2, components=3)
 VALLEYS = NetworkSpec(2, (8,), "tanh", "gaussian", 1, components=3)
 C = np.linspace(-1, 1, 50)[:, None]
 EFFORT = Effort(32, 20)
-
-
-@pytest.fixture(scope="module")
-def model():
-    return fitted(Quadratic(), 60)
-
-
-@pytest.fixture(scope="module")
-def valleys():
-    return fitted(Crossing(), 60)
 
 
 @pytest.fixture
