@@ -46,7 +46,7 @@ class Frame:
         return np.maximum(centre - self.radius, -1), np.minimum(centre + self.radius, 1)
 
 
-def nearest(policy: Policy, states: np.ndarray, least: int, most: int) -> tuple[np.ndarray, float]:
+def nearest(policy: Policy, states: np.ndarray, least: int, most: int, least_radius: float) -> tuple[np.ndarray, float]:
     """Returns states ``[n, dims]`` near a law of one component, by number in ascending order, and how far they reach.
 
     Distances are the largest over the knobs.
@@ -54,10 +54,11 @@ def nearest(policy: Policy, states: np.ndarray, least: int, most: int) -> tuple[
     Args:
         policy: the law.
         states: to choose from.
-        least, most: how many at the least, and at the most where many lie within ``LEAST_RADIUS``.
+        least, most: how many at the least, and at the most where many lie within the least distance.
+        least_radius: how far they reach at the least.
     """
     offsets = Frame(policy, 1.0).coordinates(states)[:, : policy.spec.action_dim]
     distances = np.abs(offsets).max(axis=1)
-    radius = max(LEAST_RADIUS, float(np.sort(distances)[least - 1]))
+    radius = max(LEAST_RADIUS, least_radius, float(np.sort(distances)[least - 1]))
     inside = np.flatnonzero(distances <= radius)
     return inside[np.unique(np.linspace(0, len(inside) - 1, most).astype(int))], radius

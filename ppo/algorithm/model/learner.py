@@ -94,8 +94,17 @@ class ModelLearner(Learner):
     @property
     def schedule(self) -> Schedule:
         """The scheduled values, by the share of the budget that is spent."""
+        return schedule(self.config, self.config.training_steps * self._spent)
+
+    @property
+    def _spent(self) -> float:
+        """The share of the budget that is spent."""
         assert self.config.evaluations is not None
-        return schedule(self.config, self.config.training_steps * self.evaluations / self.config.evaluations)
+        return self.evaluations / self.config.evaluations
+
+    def _imagined_schedule(self, last: float = 0.0) -> Schedule:
+        """Returns the values of an imagined step; ``last`` is the share that is done of what follows the last round."""
+        return imagined_schedule(self.config, self._spent if not last else 1.0, last)
 
     def round_snapshot(self) -> Snapshot:
         """Returns what the drivers need for the next round: a planned one's plan is part of it."""
@@ -131,7 +140,7 @@ class ModelLearner(Learner):
         if planned:
             self._count(trajectory)
         self._plan, last = None, self.complete
-        self.surrogate.fit(self.policy, last)
+        self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last)
         # A law must come of something: where no round was collected, of a model that is doubted.
         if not self.surrogate.doubted or (last and self._collected == 0):
             scalars |= self._learn_from_model(last)
@@ -145,25 +154,23 @@ class ModelLearner(Learner):
 
     def _learn_from_model(self, last: bool) -> dict[str, float]:
         """Takes the imagined steps of a round, and after the last one makes the law."""
-        assert self.config.evaluations is not None
         self._revive()
         scalars: dict[str, float] = {}
-        share = self.evaluations / self.config.evaluations
         for _ in range(STEPS_A_ROUND):
-            scalars = self._imagine(imagined_schedule(self.config, share, 0.0))
+            scalars = self._imagine(self._imagined_schedule())
         for number in range(LAST_STEPS if last else 0):
-            scalars = self._imagine(imagined_schedule(self.config, 1.0, (number + 1) / LAST_STEPS))
+            scalars = self._imagine(self._imagined_schedule((number + 1) / LAST_STEPS))
         effort = Effort.last(self.knobs) if last else Effort.quick(self.knobs)
         if self.surrogate.process.frame is not None:
             self._follow(effort)
-        worth_it = len(self.surrogate.evidence) >= SETTLED_POINTS and share < SETTLED_SHARE
+        worth_it = len(self.surrogate.evidence) >= SETTLED_POINTS and self._spent < SETTLED_SHARE
         if last or (self.surrogate.refitted and worth_it):
             self._settle(effort)
         if last and self.live.sum() > 1:
             snapshot = self._policy_snapshot()
             self._without_critic = gate_suffices(snapshot, self.surrogate.whole, self._rng(4))
-        for _ in range(LAST_FITS if last and self.live.sum() == 1 else 0):
-            self.surrogate.fit_local(self.policy)
+        for number in range(LAST_FITS if last and self.live.sum() == 1 else 0):
+            self.surrogate.fit_local(self.policy, self._imagined_schedule((number + 1) / LAST_FITS).std_floor)
             if self.surrogate.process.frame is None:
                 break  # the law is the best by the model of the whole range
             self._follow(effort)
@@ -219,7 +226,7 @@ class ModelLearner(Learner):
     def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
         """Takes evaluations made before the run into the evidence; see ``Learner.imitate``."""
         self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f)
-        self.surrogate.fit(self.policy, last=False)
+        self.surrogate.fit(self.policy, self._imagined_schedule().std_floor)
 
     def state(self) -> State:
         """Returns the whole state."""

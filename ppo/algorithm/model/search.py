@@ -38,7 +38,7 @@ class Prospect:
 def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> Prospect:
     """Searches the model for the best knobs at conditions ``[m, conditions]``: spread ones, components, neighbours."""
     m, knobs = len(conditions), policy.spec.action_dim
-    means = np.clip(policy.proposals(centre_states(conditions, knobs))[:, policy.live], -1, 1)
+    means = means_at(policy, conditions)
     low, high = (bound[:, None] for bound in model.window(conditions, knobs))
     spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
     candidates = np.concatenate([means, spread], axis=1)
@@ -54,6 +54,11 @@ def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng
     best = polished(model, best, conditions)
     chosen = policy.live[own.argmin(axis=1)]
     return Prospect(conditions, best, expected(model, best, conditions), own.min(axis=1), chosen)
+
+
+def means_at(policy: Policy, conditions: np.ndarray) -> np.ndarray:
+    """Returns the knobs of each component in use at conditions ``[m, conditions]``, ``[m, components, knobs]``."""
+    return np.clip(policy.proposals(centre_states(conditions, policy.spec.action_dim))[:, policy.live], -1, 1)
 
 
 def expected_at(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:

@@ -8,9 +8,9 @@ from scipy.stats import qmc
 from actors.law import Law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
-from ppo.algorithm.model.amortise import Targets, alone, proposals, regressed, several
+from ppo.algorithm.model.amortise import Targets, alone, regressed, several
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.search import best_constant, expected_at, prospect
+from ppo.algorithm.model.search import best_constant, expected_at, means_at, prospect
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
@@ -106,19 +106,16 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
 
 def _expected(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
     """Returns the mean f that a model expects of the best of the components in use."""
-    return float(model.unwarped(expected_at(model, _means(policy, conditions), conditions).min(axis=1)).mean())
+    return float(
+        model.unwarped(expected_at(model, means_at(Policy(policy), conditions), conditions).min(axis=1)).mean()
+    )
 
 
 def _bound(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
     """Returns the same of an f that is one standard deviation above what is expected."""
-    means = _means(policy, conditions).transpose(1, 0, 2)
+    means = means_at(Policy(policy), conditions).transpose(1, 0, 2)
     each = (model.mean_and_std(np.concatenate([knobs, conditions], axis=1)) for knobs in means)
     return float(model.unwarped(np.min([mean + std for mean, std in each], axis=0)).mean())
-
-
-def _means(policy: Snapshot, conditions: np.ndarray) -> np.ndarray:
-    """Returns the knobs of each component in use at conditions ``[m, conditions]``, ``[m, components, knobs]``."""
-    return np.clip(proposals(policy.spec, policy.theta, conditions)[:, Policy(policy).live], -1, 1)
 
 
 def _spread(policy: Snapshot, count: int, rng: np.random.Generator) -> np.ndarray:

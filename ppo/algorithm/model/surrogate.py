@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.law import centre_states
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec, Snapshot
 from env.objectives import Objective
@@ -20,18 +19,22 @@ from ppo.algorithm.model.gaussian_process import (
     fit,
     nearly_polynomial,
 )
+from ppo.algorithm.model.selection import selected
 from ppo.algorithm.state import State, part_of, prefixed
 
-POINTS, POINTS_A_COORDINATE = 1000, 200  # evaluations that the process takes: so many, or more for many coordinates
-FITTED, FITTED_A_COORDINATE = 500, 150  # of them, so many likewise choose the hyperparameters before the last round
+FITTED, FITTED_A_COORDINATE = (
+    500,
+    150,
+)  # evaluations: so many, or more for many coordinates, choose the hyperparameters before the last round
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
-NEAR_SHARE = 4  # one of so many is near the policy
 LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 150, 1 / 3  # evaluations of a local process: so many at least; more, up
 # to so many for each coordinate, where they are no more than this share of all
 GAIN_LIMIT, GAIN_DECAY = 5.0, 0.5
 LEAST_A_COORDINATE = 50  # evaluations of a local process for each coordinate, below which there is none
+MOST_WITHIN = 600  # evaluations of a local process, where more than it needs lie within its least window
+REACH = 0.3  # std floors of the policy, for each coordinate, that its window reaches at the least
 LEAST_GAIN = 0.3  # nats by which a local process must predict a value better to be preferred
 MUCH_SMOOTHER = 0.5  # nats likewise, for nearly a polynomial
 
@@ -123,16 +126,17 @@ class Surrogate(Objective):
         self.gain = GAIN_DECAY * self.gain + (1 - GAIN_DECAY) * gain
         return {"charts/model_gain": gain}
 
-    def fit(self, policy: Policy, last: bool = False) -> None:
+    def fit(self, policy: Policy, std_floor: float, last: bool = False) -> None:
         """Fits the model to the evidence.
 
         Args:
             policy: the current policy. Where one component is in use, its neighbourhood may get a process of its own.
+            std_floor: least standard deviation of the policy, which that neighbourhood is not narrower than.
             last: whether this is the last fit, which spares no effort.
         """
         n = len(self.evidence)
-        taken = self._spread(policy)
         hyperparameters = self._whole.hyperparameters if self._whole else None
+        taken = selected(self.evidence, policy, hyperparameters)
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
             count = max(FITTED, FITTED_A_COORDINATE * self.dims)
@@ -143,17 +147,21 @@ class Surrogate(Objective):
         if last:
             hyperparameters = self._fit(taken, [hyperparameters], LAST_STEPS)
         self._whole, self._processes = Fit(taken, hyperparameters), {}
-        self.fit_local(policy)
+        self.fit_local(policy, std_floor)
 
-    def fit_local(self, policy: Policy) -> None:
-        """Fits the process about the law, where that has one component, and prefers it if it predicts better."""
+    def fit_local(self, policy: Policy, std_floor: float) -> None:
+        """Fits the process about the law, where that has one component, and prefers it if it predicts better.
+
+        Its window narrows together with the policy, from coarse to fine: the nearest evaluations alone may lie in one
+        of many small dents of f, which hide where its valley is.
+        """
         before = self._local
         self.leave_law()
         if before is not None and self._lead < 0:
             self._lead, self._local_from = 0.0, REFIT * len(self.evidence)
         if len(policy.live) > 1 or len(self.evidence) < self._local_from:
             return
-        local = self._fit_local(policy, before)
+        local = self._fit_local(policy, REACH * self.dims * std_floor, before)
         if local is not None and (before is not None or self._gain_of(local) > LEAST_GAIN):
             self._local = local
 
@@ -186,13 +194,13 @@ class Surrogate(Objective):
         ours, theirs = (factored(states, values, hyper).left_out_density().mean() for hyper in (smooth, found))
         return smooth if ours - theirs > MUCH_SMOOTHER else found
 
-    def _fit_local(self, policy: Policy, before: Fit | None) -> Fit | None:
+    def _fit_local(self, policy: Policy, least_radius: float, before: Fit | None) -> Fit | None:
         """Returns a process of the evaluations that are nearest to the law; None where there are too few."""
         n = len(self.evidence)
         count = max(LOCAL_POINTS, min(A_COORDINATE * self.dims, int(LOCAL_SHARE * n)))
         if n < count or count < LEAST_A_COORDINATE * self.dims:
             return None
-        taken, radius = nearest(policy, self.evidence.states, count, 2 * count)
+        taken, radius = nearest(policy, self.evidence.states, count, max(count, MOST_WITHIN), least_radius)
         frame = Frame(policy, radius)
         guesses = [before.hyperparameters] if before else first_guesses(self.dims)
         return Fit(taken, self._fit(taken, guesses, LOCAL_STEPS if before else STEPS, frame), frame)
@@ -202,23 +210,6 @@ class Surrogate(Objective):
         assert self._whole is not None
         _, ours, theirs = np.intersect1d(local.taken, self._whole.taken, return_indices=True)
         return float((self._process(local).left_out_density()[ours] - self.whole.left_out_density()[theirs]).mean())
-
-    def _spread(self, policy: Policy) -> np.ndarray:
-        """Returns which evaluations the process of the whole range takes.
-
-        Where there are too many, half are of those nearest to the policy, and half of the others, each as far apart as
-        may be, in units of the length scales.
-        """
-        n, most = len(self.evidence), max(POINTS, POINTS_A_COORDINATE * self.dims)
-        if n <= most:
-            return np.arange(n)
-        states = self.evidence.states
-        centred = centre_states(states[:, self.knobs :], self.knobs)
-        offsets = policy.proposals(centred)[:, policy.live] - states[:, None, : self.knobs]
-        order = np.argsort((offsets**2).sum(axis=2).min(axis=1), kind="stable")
-        scaled = states / (1.0 if self._whole is None else self._whole.hyperparameters.lengths)
-        near, others = np.split(order, [max(most // 2, n // NEAR_SHARE)])
-        return np.sort(np.concatenate([part[spread_out(scaled[part], most // 2)] for part in (near, others)]))
 
     def state(self) -> State:
         """Returns the evidence, and what is not a function of it alone."""
@@ -236,16 +227,6 @@ class Surrogate(Objective):
         self._local = _fit_of(part_of("local", state), self._spec)
         fitted_at, self._local_from, self._lead, self.gain = state["scalars"].tolist()
         self._fitted_at, self._processes = int(fitted_at), {}
-
-
-def spread_out(points: np.ndarray, count: int) -> np.ndarray:
-    """Returns so many of points ``[n, dims]`` by number, each the farthest from those before it (Gonzalez 1985)."""
-    chosen = np.zeros(count, np.int64)
-    distances = ((points - points[0]) ** 2).sum(axis=1)
-    for number in range(1, count):
-        chosen[number] = farthest = int(distances.argmax())
-        np.minimum(distances, ((points - points[farthest]) ** 2).sum(axis=1), out=distances)
-    return chosen
 
 
 def _mean_gain(ours: np.ndarray, theirs: np.ndarray) -> float:

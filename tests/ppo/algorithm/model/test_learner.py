@@ -30,7 +30,7 @@ def little_effort(monkeypatch):
 @pytest.fixture
 def no_model(monkeypatch):
     """Neither fits a model nor learns from it, so that the rounds alone are looked at."""
-    monkeypatch.setattr(Surrogate, "fit", lambda self, policy, last: None)
+    monkeypatch.setattr(Surrogate, "fit", lambda self, policy, std_floor, last: None)
     monkeypatch.setattr(ModelLearner, "_learn_from_model", lambda self, last: {})
     monkeypatch.setattr(ModelLearner, "_planned", lambda self, policy: design(2, 1, self._job.slots(self.kind), RNG))
 

@@ -1,13 +1,14 @@
-"""The model is an objective like any other, takes what lies near the policy, and is doubted when it predicts badly."""
+"""The model is an objective like any other, and is doubted when it predicts badly."""
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from actors import NetworkSpec, Policy, Snapshot
+from ppo.algorithm.model import selection
 from ppo.algorithm.model import surrogate as module
 from ppo.algorithm.model.amortise import Targets, regressed
-from ppo.algorithm.model.surrogate import Surrogate, spread_out
+from ppo.algorithm.model.surrogate import Surrogate
 from tests.ppo.algorithm.model.processes import policy_of
 from tests.problems import Quadratic
 
@@ -23,7 +24,7 @@ def surrogate(n=40, capacity=200, last=False):
     """Returns a model of the quadratic, fitted to n evaluations."""
     made = Surrogate(POLICY.spec, capacity)
     made.evidence.add(*evaluations(n))
-    made.fit(POLICY, last)
+    made.fit(POLICY, 0.0, last)
     return made
 
 
@@ -91,50 +92,11 @@ def test_a_single_wild_value_does_not_make_a_good_model_doubted():
     assert made.score(states, values)["charts/model_gain"] > 0
 
 
-@pytest.fixture
-def few_points(monkeypatch):
-    """Lets the process of the whole range take 20 evaluations."""
-    monkeypatch.setattr(module, "POINTS", 20)
-    monkeypatch.setattr(module, "POINTS_A_COORDINATE", 0)
-
-
-@pytest.mark.usefixtures("few_points")
-def test_of_too_many_points_half_are_near_the_policy_and_half_are_not():
-    made, (states, values) = surrogate(100), evaluations(100)
-    offsets = [states[:, :2] - mean for mean in ([0.0, 0.3], [-0.5, 0.0])]
-    order = np.argsort(np.min([np.hypot(*offset.T) for offset in offsets], axis=0))
-    taken = [np.flatnonzero((states == state).all(axis=1)).item() for state in made.process.states]
-    assert taken == sorted(taken)
-    assert len(set(taken) & set(order[:25].tolist())) == len(set(taken) & set(order[25:].tolist())) == 10
-    assert made.process.critic().unwarped(made.process.targets) == pytest.approx(values[taken])
-
-
-@pytest.mark.usefixtures("few_points")
-def test_only_components_in_use_say_what_is_near():
-    made = Surrogate(POLICY.spec, 60)
-    made.evidence.add(*evaluations(60))
-    made.fit(policy_of([[9.0, 9.0], [-0.5, 0.0], [0.9, 0.9]], live=[False, True, False]), False)
-    states, _ = evaluations(60)
-    order = np.argsort(np.hypot(*(states[:, :2] - [-0.5, 0.0]).T))
-    near = {tuple(state) for state in states[order[:15]].tolist()}
-    assert len(near & {tuple(state) for state in made.process.states.tolist()}) == 10
-
-
-def test_points_that_are_spread_out_are_each_the_farthest_from_those_before():
-    points = np.array([[0.0], [0.1], [1.0], [0.45], [0.9]])
-    assert spread_out(points, 4).tolist() == [0, 2, 3, 1]
-    assert spread_out(points, 1).tolist() == [0]
-
-
-def test_up_to_the_most_all_points_are_taken():
-    assert np.array_equal(surrogate(40).process.states, evaluations(40)[0])
-
-
 def test_hyperparameters_are_fitted_anew_when_the_evidence_has_grown(fits):
     made = surrogate(40)
     for number, total in ((5, 45), (6, 51), (1, 52), (10, 62)):
         made.evidence.add(*evaluations(number, seed=total))
-        made.fit(POLICY, False)
+        made.fit(POLICY, 0.0)
         assert len(made.process.states) == total  # the process has them at once
     assert counts(fits) == [(40, 4), (40, 1), (52, 5), (52, 1)]
 
@@ -154,7 +116,7 @@ def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_t
     made = surrogate(40)
     before = made.process.hyperparameters
     made.evidence.add(*evaluations(60, seed=1))
-    made.fit(POLICY, False)
+    made.fit(POLICY, 0.0)
     scratch, polynomial, again, polynomial_again = (starts for _, starts, _ in fits)
     last, other = ((one.kernel, one.side, *one.logs) for one in (before, before.other_kernel))
     assert again == [last, *(scratch if little else [other])]
@@ -169,15 +131,15 @@ def test_a_polynomial_is_recognised_and_nothing_else_is(f):
     made.evidence.add(
         states, 10 * (x - y * y) ** 2 + (y - z) ** 2 if f == "quartic" else np.sin(9 * x) + np.cos(7 * y) * z
     )
-    made.fit(POLICY)
+    made.fit(POLICY, 0.0)
     hyper = made.whole.hyperparameters
     assert (hyper.warp > 5 and hyper.noise < 1e-8) == (f == "quartic")
 
 
 @pytest.mark.parametrize("most", [1000, 20], ids=["all points", "some points"])
 def test_a_state_round_trip_gives_the_same_bits(most, monkeypatch):
-    monkeypatch.setattr(module, "POINTS", most)
-    monkeypatch.setattr(module, "POINTS_A_COORDINATE", 0)
+    monkeypatch.setattr(selection, "POINTS", most)
+    monkeypatch.setattr(selection, "POINTS_A_COORDINATE", 0)
     made, other = surrogate(60), Surrogate(POLICY.spec, 200)
     made.score(*evaluations(9, seed=1))
     other.restore(made.state())
@@ -186,7 +148,7 @@ def test_a_state_round_trip_gives_the_same_bits(most, monkeypatch):
     assert (other.gain, other.doubted) == (made.gain, made.doubted)
     for one in (made, other):
         one.evidence.add(*evaluations(40, seed=3))
-        one.fit(POLICY, False)
+        one.fit(POLICY, 0.0)
     assert made(states[:, :2], states[:, 2:]).tobytes() == other(states[:, :2], states[:, 2:]).tobytes()
     assert all(np.array_equal(array, other.state()[name]) for name, array in made.state().items())
 
@@ -233,7 +195,7 @@ def local(monkeypatch, winding):
         surrogate = Surrogate(WINDING, 500)
         surrogate.evidence.add(*in_a_winding_valley(n))
         policy = Policy(Snapshot(0, WINDING, winding, 0.1, live=np.isin([0, 1], live)))
-        surrogate.fit(policy)
+        surrogate.fit(policy, 0.0)
         return surrogate, policy
 
     return made
@@ -270,7 +232,7 @@ def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
     made, policy = local(60, 0)
     assert counts(fits) == [(60, 4), (60, 1), (len(made.process.states), 4)]
     before, whole = made.process.hyperparameters, made.whole
-    made.fit_local(policy)
+    made.fit_local(policy, 0.0)
     assert fits[3][1:] == ([(before.kernel, before.side, *before.logs)], module.LOCAL_STEPS)
     assert len(fits) == 4 and made.whole is whole
     assert made.process.hyperparameters.logs.tolist() != before.logs.tolist()
@@ -280,20 +242,20 @@ def test_a_process_that_predicts_rounds_worse_is_left_for_a_while(local):
     made, policy = local(60, 0)
     states, values = in_a_winding_valley(20, seed=3)
     made.score(states, made.whole.unwarped(made.whole.mean(states)))  # as the process of the whole range expects
-    made.fit_local(policy)
+    made.fit_local(policy, 0.0)
     assert made.process is made.whole
     made.evidence.add(states[:17], values[:17])  # 77 evaluations, of which a third anew would be 78
-    made.fit_local(policy)
+    made.fit_local(policy, 0.0)
     assert made.process is made.whole
     made.evidence.add(states[17:], values[17:])
-    made.fit(policy)
+    made.fit(policy, 0.0)
     assert made.process.frame is not None
 
 
 def test_a_process_that_predicts_rounds_better_stays(local):
     made, policy = local(60, 0)
     gain = made.score(*in_a_winding_valley(20, seed=3))["charts/model_gain"]
-    made.fit_local(policy)
+    made.fit_local(policy, 0.0)
     assert made.process.frame is not None and gain > 0
 
 
@@ -301,7 +263,7 @@ def test_a_law_that_has_several_components_now_is_left(local):
     made, policy = local(60, 0)
     made.leave_law()
     assert made.process is made.whole
-    made.fit_local(policy)
+    made.fit_local(policy, 0.0)
     assert made.process.frame is not None
 
 
@@ -315,7 +277,7 @@ def test_a_state_holds_the_process_about_the_law(local):
     assert other.process.hyperparameters.kernel == made.process.hyperparameters.kernel
     for one in (made, other):
         one.evidence.add(*in_a_winding_valley(30, seed=4))
-        one.fit(policy)
+        one.fit(policy, 0.0)
     assert other.process.mean(asked).tobytes() == made.process.mean(asked).tobytes()
 
 
@@ -324,7 +286,7 @@ def test_a_fit_says_whether_it_chose_the_hyperparameters_anew():
     assert made.refitted
     for total, refitted in ((45, False), (52, True), (60, False)):
         made.evidence.add(*evaluations(total - len(made.evidence), seed=total))
-        made.fit(POLICY)
+        made.fit(POLICY, 0.0)
         assert made.refitted == refitted
 
 
@@ -336,7 +298,7 @@ def test_few_evaluations_and_equal_ones_are_fitted(n, equal):
     made = Surrogate(POLICY.spec, 20)
     made.evidence.add(states[:n], values[:n])
     for last in (False, True):
-        made.fit(POLICY, last)
+        made.fit(POLICY, 0.0, last)
         predicted = made.process.unwarped(made(states[:, :2], states[:, 2:]))
         assert np.isfinite(predicted).all()
         assert not equal or predicted.tolist() == values.tolist()
