@@ -9,6 +9,8 @@ from gymnasium import spaces
 
 from actors.samplers import Sampler
 from env import Objective
+from env.objectives.branin import Branin
+from env.objectives.hartmann import Hartmann
 
 
 class Quadratic(Objective):
@@ -208,6 +210,23 @@ class ScaledQuadratic(Quadratic):
 
 class OffsetQuadratic(Quadratic):
     """0.001 f + 500: small differences above a large constant."""
+
+    def __call__(self, x, c):
+        return 1e-3 * super().__call__(x, c) + 500
+
+
+class OffsetBranin(Branin):
+    """The same of Branin's function."""
+
+    def __call__(self, x, c):
+        return 1e-3 * super().__call__(x, c) + 500
+
+
+class OffsetHartmann(Hartmann):
+    """The same of Hartmann's function of four coordinates, two of them tuned."""
+
+    def __init__(self):
+        super().__init__(4, 2)
 
     def __call__(self, x, c):
         return 1e-3 * super().__call__(x, c) + 500

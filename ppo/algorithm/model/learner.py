@@ -24,7 +24,7 @@ from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
 from ppo.algorithm.model.search import prospect
-from ppo.algorithm.model.settling import Effort, followed, gate_suffices, settled
+from ppo.algorithm.model.settling import FRESH_CONDITIONS, Effort, expected_mean, followed, gate_suffices, settled
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
@@ -60,6 +60,7 @@ class ModelLearner(Learner):
         self._job, self._imagined, self._collected = job, 0, 0
         self._without_critic = False
         self._plan: Plan | None = None
+        self._first: Snapshot | None = None  # the law that came of what was reused
 
     @functools.cached_property
     def _collector(self) -> Collector:
@@ -144,6 +145,8 @@ class ModelLearner(Learner):
         # A law must come of something: where no round was collected, of a model that is doubted.
         if not self.surrogate.doubted or (last and self._collected == 0):
             scalars |= self._learn_from_model(last)
+            if last:
+                self._keep_the_better()
         if not last:
             self.round_snapshot()  # planned now, since this is training and no broadcast
         return scalars
@@ -216,17 +219,33 @@ class ModelLearner(Learner):
     def _take(self, snapshot: Snapshot) -> None:
         """Takes over a policy's parameters, and which of its components are in use."""
         self.agent.theta[:] = snapshot.theta
-        if snapshot.live is not None:
-            self.live = snapshot.live
+        self.live = self._live_of(snapshot)
+
+    def _live_of(self, snapshot: Snapshot) -> np.ndarray:
+        """Returns which components of a policy are in use, ``[K]`` of bool."""
+        return np.isin(np.arange(len(self.live)), Policy(snapshot).live)
+
+    def _keep_the_better(self) -> None:
+        """Goes back to the law that came of what was reused, if the model expects less of that one."""
+        if self._first is None:
+            return
+        conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
+        laws = [self._policy_snapshot(), self._first]
+        now, before = (expected_mean(law, self.surrogate.process, conditions) for law in laws)
+        if before < now:
+            self._take(self._first)
+            self._without_critic = False  # its gate was not compared with this critic
 
     def judgement(self) -> Judgement | None:
         """Returns what the model says of the law."""
         return judge(self.surrogate, self.snapshot()) if self.surrogate.fitted else None
 
     def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
-        """Takes evaluations made before the run into the evidence; see ``Learner.imitate``."""
+        """Takes evaluations made before the run into the evidence, and makes a law of them; see ``Learner.imitate``."""
         self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f)
-        self.surrogate.fit(self.policy, self._imagined_schedule().std_floor)
+        self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
+        self._learn_from_model(last=True)
+        self._first = self._policy_snapshot()
 
     def state(self) -> State:
         """Returns the whole state."""
@@ -234,6 +253,7 @@ class ModelLearner(Learner):
         return (
             super().state()
             | {name: np.array(value) for name, value in ours.items()}
+            | ({} if self._first is None else {"first": self._first.theta, "first_live": self._live_of(self._first)})
             | prefixed("surrogate", self.surrogate.state())
         )
 
@@ -242,4 +262,6 @@ class ModelLearner(Learner):
         super().restore(state)
         self._imagined, self._collected = int(state["imagined"]), int(state["collected"])
         self._without_critic = bool(state["without_critic"])
+        if "first" in state:
+            self._first = Snapshot(0, self.agent.policy, state["first"], live=state["first_live"])
         self.surrogate.restore(part_of("surrogate", state))

@@ -69,18 +69,18 @@ def settled(
     of_several = replace(policy, theta=theta, live=used > 0)
     fresh = 2 * rng.random((FRESH_CONDITIONS, conditions.shape[1])) - 1  # a law may be bad between the others
     # What the model does not know well may look better to it than it is.
-    if about is not None and _bound(of_several, model, fresh) >= _expected(policy, about, fresh):
+    if about is not None and _bound(of_several, model, fresh) >= expected_mean(policy, about, fresh):
         return policy
     if (used > 0).sum() == 1:
         return of_several
-    least = _expected(of_several, model, fresh)
+    least = expected_mean(of_several, model, fresh)
     most = ONE_SUFFICES * (best_constant(model, knobs, fresh) - least)
     enough = min(most, model.noise_of(least))  # what the model takes for noise may be what one would gain
     first = int(used.argmax())
     of_one = replace(of_several, live=np.arange(spec.components) == first)
     for steps in (QUICK_STEPS, effort.steps):
         of_one = replace(of_one, theta=alone(spec, of_one.theta, model, first, conditions, steps))
-        loss = _expected(of_one, model, fresh) - least
+        loss = expected_mean(of_one, model, fresh) - least
         if loss > HOPELESS * enough:
             break
     return of_one if loss <= enough else of_several
@@ -104,7 +104,7 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
     return float((by_gate - by_critic).mean()) <= GATE_LOSS * max(float((by_critic - least).mean()), 0.0)
 
 
-def _expected(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
+def expected_mean(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
     """Returns the mean f that a model expects of the best of the components in use."""
     return float(
         model.unwarped(expected_at(model, means_at(Policy(policy), conditions), conditions).min(axis=1)).mean()

@@ -110,6 +110,29 @@ def test_f_times_a_power_of_two_gives_the_same_law(tmp_path):
     assert scaled.critic.scalars.tolist() == (ours.critic.scalars * [1, 1, 1, 1, 1, 1024, 1024, 1]).tolist()
 
 
+@pytest.mark.parametrize(
+    ("problem", "offset"),
+    [
+        ({"env": "branin"}, {"env": "tests.problems:OffsetBranin"}),
+        ({"env": "branin", "env_kwargs": {"given": 1}}, {"env": "tests.problems:OffsetBranin"}),
+        ({"env": "hartmann", "dims": 4, "knobs": 2}, {"env": "tests.problems:OffsetHartmann"}),
+    ],
+)
+def test_another_unit_and_zero_of_f_change_the_regret_by_a_tenth_at_the_most(problem, offset, tmp_path, monkeypatch):
+    for name in ("STEPS_A_ROUND", "LAST_STEPS"):
+        monkeypatch.setattr(module, name, 2)
+    monkeypatch.setattr(Effort, "last", classmethod(lambda cls, knobs: cls(64, 20)))
+    objective = Config(**problem).problem().objective()
+    c = np.random.default_rng(0).uniform(-1, 1, (200, objective.conditions))
+    regrets = []
+    for path, fields in ((tmp_path / "f", problem), (tmp_path / "offset", offset)):
+        kwargs = {"env_kwargs": problem.get("env_kwargs", {})} | fields
+        run(Config(evaluations=64, drivers=0, check=0, **kwargs), path)
+        law = Law.load(path / "law.npz")
+        regrets.append(np.mean(objective(law(c), c) - objective.solve(c)[1]))
+    assert regrets[1] == pytest.approx(regrets[0], rel=0.1)
+
+
 @pytest.mark.usefixtures("little_effort", "a_critic")
 @pytest.mark.parametrize("drivers", [0, 3])
 def test_scores_and_the_check_are_those_of_the_law_with_its_critic(drivers, tmp_path):
@@ -154,9 +177,9 @@ def test_every_fit_is_made_on_one_thread(tmp_path, monkeypatch):
     run(counted(tmp_path / "count"), tmp_path / "first")
     threads, original = [], Surrogate.fit
 
-    def fit(self, policy, last):
+    def fit(self, policy, std_floor, last=False):
         threads.append({pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})
-        original(self, policy, last)
+        original(self, policy, std_floor, last)
 
     monkeypatch.setattr(Surrogate, "fit", fit)
     with threadpool_limits(2, "blas"):

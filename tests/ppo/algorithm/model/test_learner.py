@@ -322,16 +322,3 @@ def test_a_single_component_needs_no_critic():
     learner, collector = learner_and_collector(components=1)
     trained(learner, collector)
     assert learner.snapshot().critic is None and learner.snapshot().spec.components == 1
-
-
-@pytest.mark.usefixtures("little_effort")
-def test_reused_evaluations_are_evidence_before_the_first_round():
-    config = resolve(CONFIG)
-    job = make_job(config, None)
-    learner, collector = make_learner(config, job, 50), Collector(job)
-    states = RNG.uniform(-1, 1, (50, 3))
-    learner.imitate(states[:, :2], states[:, 2:], Quadratic()(states[:, :2], states[:, 2:]))
-    assert learner.surrogate.fitted
-    kinds, spent = trained(learner, collector)
-    assert kinds[0] == Kind.DESIGN and sum(spent) == 64
-    assert len(learner.surrogate.evidence) == 114 and learner.surrogate.evidence.full

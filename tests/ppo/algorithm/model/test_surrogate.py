@@ -238,6 +238,15 @@ def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
     assert made.process.hyperparameters.logs.tolist() != before.logs.tolist()
 
 
+def test_its_window_is_not_narrower_than_what_the_policy_samples(local):
+    made, policy = local(60, 0)
+    nearest = made.process.frame.radius
+    made.fit_local(policy, 1.0)
+    assert made.process.frame.radius == pytest.approx(module.REACH * 2) and nearest < module.REACH * 2
+    made.fit_local(policy, 1e-3)
+    assert made.process.frame.radius == nearest
+
+
 def test_a_process_that_predicts_rounds_worse_is_left_for_a_while(local):
     made, policy = local(60, 0)
     states, values = in_a_winding_valley(20, seed=3)
