@@ -12,8 +12,9 @@ from typing import Literal, get_args
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from actors import critic
 from actors.critic import Critic, matern, rbf, stretched, unwarped
@@ -99,8 +100,8 @@ class GaussianProcess:
         self.scaled = self.scale(states)
         self.low, self.range = float(values.min()), float(np.ptp(values)) or 1.0
         self.targets = self.warped(values)
-        covariance = self.kernel(self.scaled, self.scaled)
-        covariance[np.diag_indices_from(covariance)] += hyperparameters.noise
+        covariance = squareform(FUNCTIONS[hyperparameters.kernel](pdist(self.scaled, "sqeuclidean")))
+        covariance[np.diag_indices_from(covariance)] = 1 + hyperparameters.noise
         self.factor = cholesky(covariance, lower=True, overwrite_a=True, check_finite=False)
         ones = cho_solve((self.factor, True), np.ones(len(values)), check_finite=False)
         self.level = float(ones @ self.targets / ones.sum())
@@ -155,7 +156,7 @@ class GaussianProcess:
         places = self.weights[:, None] * np.column_stack([np.ones(len(self.weights)), self.scaled[:, :knobs]])
         sums = np.empty((len(states), 1 + knobs))
         for rows in self._blocks(len(states)):
-            correlation, steepness = self._kernel_and_steepness(scaled[rows])
+            correlation, steepness = self._kernel_and_steepness(cdist(scaled[rows], self.scaled, "sqeuclidean"))
             found[rows], sums[rows] = correlation @ self.weights, steepness @ places
         slope = sums[:, 1:] - sums[:, :1] * scaled[:, :knobs]
         return self.level + found, slope / lengths[:knobs]
@@ -211,7 +212,8 @@ class GaussianProcess:
         place = self._place
         log_slope = -np.log(hyper.warp + place)  # of the warp, up to a constant
         loss = 0.5 * n * np.log(self.variance) + np.log(np.diag(self.factor)).sum() - log_slope.sum()
-        inverse = cho_solve((self.factor, True), np.eye(n), check_finite=False)
+        inverse, _ = dpotri(self.factor, lower=True)
+        inverse += np.tril(inverse, -1).T  # only the lower triangle was computed
         outer = inverse - np.outer(self.weights, self.weights / self.variance)
         slopes = [*self._length_slopes(outer), 0.5 * hyper.noise * np.trace(outer)]
         # The warp moves the targets and the slope of the warp. Of a place p: log(1 + p / w).
@@ -226,12 +228,11 @@ class GaussianProcess:
         """Returns how far the values lie from the end that the warp stretches, as shares of their range, ``[n]``."""
         return self.hyperparameters.warp * np.expm1(np.abs(self.targets))
 
-    def _kernel_and_steepness(self, scaled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the correlations of scaled states ``[m, dims]`` with the evaluations, and their steepness.
+    def _kernel_and_steepness(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the correlation for squared distances of scaled states, and its steepness.
 
-        The steepness is the slope of the correlation by a scaled offset, over that offset, negated, ``[m, n]``.
+        The steepness is the slope of the correlation by a scaled offset, over that offset, negated.
         """
-        squared = cdist(scaled, self.scaled, "sqeuclidean")
         if self.hyperparameters.kernel == "rbf":
             return (correlation := rbf(squared)), correlation
         radius = np.sqrt(5 * squared)
@@ -246,7 +247,8 @@ class GaussianProcess:
 
     def _length_slopes(self, outer: np.ndarray) -> list[float]:
         """Returns the slopes by the logarithms of the length scales."""
-        inner = outer * self._kernel_and_steepness(self.scaled)[1]  # d kernel / d log length: times squared offsets
+        steepness = squareform(self._kernel_and_steepness(pdist(self.scaled, "sqeuclidean"))[1])
+        inner = outer * steepness  # d kernel / d log length: times squared offsets
         sums = inner.sum(axis=1)
         squares = self.scaled * self.scaled
         crossed = self.scaled * (inner @ self.scaled)
