@@ -22,11 +22,6 @@ class Evidence:
         return self._count
 
     @property
-    def full(self) -> bool:
-        """Whether nothing more can be taken."""
-        return self._count == len(self._rows)
-
-    @property
     def states(self) -> np.ndarray:
         """Knobs and conditions, ``[n, dims]``."""
         return self._rows[: self._count, :-1]

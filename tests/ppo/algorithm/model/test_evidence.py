@@ -21,7 +21,7 @@ def rows(start, stop):
 
 def test_it_starts_empty():
     evidence = Evidence(2, 5)
-    assert (len(evidence), evidence.full) == (0, False)
+    assert len(evidence) == 0
     assert evidence.states.shape == (0, 2) and evidence.values.shape == (0,)
 
 
@@ -30,7 +30,6 @@ def test_evaluations_come_in_their_order_up_to_the_capacity():
     for start, stop, expected in ((0, 2, 2), (2, 2, 2), (2, 4, 4), (4, 9, 5), (9, 12, 5)):
         evidence.add(*rows(start, stop))
         assert len(evidence) == expected
-        assert evidence.full == (expected == 5)
         assert evidence.states.tolist() == rows(0, expected)[0].tolist()
         assert evidence.values.tolist() == rows(0, expected)[1].tolist()
 
