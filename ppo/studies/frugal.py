@@ -6,6 +6,7 @@ are those of learning, on one thread, with as many runs beside each other as the
 """
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -140,13 +141,11 @@ def runs_of(seeds: int, quick: bool, only: str | None) -> list[FrugalRun]:
     """Returns all runs of the study, or with ``quick`` those of at most 100 evaluations."""
     runs = []
     for group in [only] if only else GROUPS:
-        for aim in AIMS[group]:
-            fields: dict[str, Any] = {"evaluations": aim.evaluations, "drivers": 0, "eval_every": 0}
-            if group == "none":
-                fields |= {"model": "none", "components": 6}
-            for seed in range(FIRST_SEED, FIRST_SEED + (0 if quick and aim.evaluations > 100 else seeds)):
-                config = dataclasses.replace(PROBLEMS[aim.problem], seed=seed, **fields)
-                runs.append(FrugalRun(group, aim.problem, config))
+        fields: dict[str, Any] = {"model": "none", "components": 6} if group == "none" else {}
+        aims = [aim for aim in AIMS[group] if not quick or aim.evaluations <= 100]
+        for seed, aim in itertools.product(range(FIRST_SEED, FIRST_SEED + seeds), aims):
+            fields |= {"evaluations": aim.evaluations, "seed": seed, "drivers": 0, "eval_every": 0}
+            runs.append(FrugalRun(group, aim.problem, dataclasses.replace(PROBLEMS[aim.problem], **fields)))
     return runs
 
 
