@@ -164,10 +164,12 @@ class ModelLearner(Learner):
         for number in range(LAST_STEPS if last else 0):
             scalars = self._imagine(self._imagined_schedule((number + 1) / LAST_STEPS))
         effort = Effort.last(self.knobs) if last else Effort.quick(self.knobs)
-        if self.surrogate.process.frame is not None:
+        about_law = self.surrogate.process.frame is not None
+        if about_law:
             self._follow(effort)
         worth_it = len(self.surrogate.evidence) >= SETTLED_POINTS and self._spent < SETTLED_SHARE
-        if last or (self.surrogate.refitted and worth_it):
+        # After the last round a law that its own model knows is not given up: no round would test what comes instead.
+        if (last and not about_law) or (self.surrogate.refitted and worth_it):
             self._settle(effort)
         if last and self.live.sum() > 1:
             snapshot = self._policy_snapshot()

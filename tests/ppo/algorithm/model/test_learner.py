@@ -292,12 +292,25 @@ def test_a_law_is_settled_beside_the_model_about_it_where_that_is_the_better_one
     trained(learner, collector, 2)
     assert (learner.surrogate.process.frame is not None) == better and not settling
     before = len(followings)
+    monkeypatch.setattr(module, "SETTLED_POINTS", 0)
+    monkeypatch.setattr(module, "SETTLED_SHARE", 2.0)
+    monkeypatch.setattr(surrogate, "REFIT", 1.0)
     trained(learner, collector)
     [(model, about, _)] = settling
     assert model.frame is None and model is learner.surrogate.whole
     assert about is None if not better else about is followings[-1][0] and about.frame.policy.live.tolist() == [2]
     assert len(followings) - before == better
     assert learner.surrogate.process is learner.surrogate.whole
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_after_the_last_round_a_law_with_a_model_about_it_is_not_given_up(settling, followings, monkeypatch):
+    local_processes(monkeypatch, True)
+    learner, collector = learner_and_collector()
+    learner.live = np.arange(6) == 2
+    trained(learner, collector)
+    assert not settling and learner.live.tolist() == (np.arange(6) == 2).tolist()
+    assert followings[-1][1] == Effort.last(2)
 
 
 @pytest.mark.usefixtures("little_effort")
