@@ -29,8 +29,7 @@ class Frame:
         """Returns the law's knobs at conditions ``[m, conditions]``, ``[m, knobs]``."""
         key = conditions.tobytes()
         if self._last[0] != key:  # an optimiser asks for the same conditions again and again
-            proposals = self.policy.proposals(centre_states(conditions, self._knobs))
-            self._last = key, np.clip(proposals[:, self.policy.live[0]], -1, 1)
+            self._last = key, means_at(self.policy, conditions)[:, 0]
         return self._last[1]
 
     def coordinates(self, states: np.ndarray) -> np.ndarray:
@@ -44,6 +43,11 @@ class Frame:
         """Returns the least and the largest knobs of the window, ``[m, knobs]`` each."""
         centre = self.centre(conditions)
         return np.maximum(centre - self.radius, -1), np.minimum(centre + self.radius, 1)
+
+
+def means_at(policy: Policy, conditions: np.ndarray) -> np.ndarray:
+    """Returns the knobs of each component in use at conditions ``[m, conditions]``, ``[m, components, knobs]``."""
+    return np.clip(policy.proposals(centre_states(conditions, policy.spec.action_dim))[:, policy.live], -1, 1)
 
 
 def nearest(policy: Policy, states: np.ndarray, least: int, most: int, least_radius: float) -> tuple[np.ndarray, float]:

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from actors.law import centre_states
 from actors.policy import Policy
+from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 
 SPREAD = 128  # knobs over the whole range at each condition
@@ -54,11 +54,6 @@ def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng
     best = polished(model, best, conditions)
     chosen = policy.live[own.argmin(axis=1)]
     return Prospect(conditions, best, expected(model, best, conditions), own.min(axis=1), chosen)
-
-
-def means_at(policy: Policy, conditions: np.ndarray) -> np.ndarray:
-    """Returns the knobs of each component in use at conditions ``[m, conditions]``, ``[m, components, knobs]``."""
-    return np.clip(policy.proposals(centre_states(conditions, policy.spec.action_dim))[:, policy.live], -1, 1)
 
 
 def expected_at(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:

@@ -9,8 +9,9 @@ import numpy as np
 
 from actors.policy import Policy
 from ppo.algorithm.model.evidence import Evidence
+from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import Hyperparameters, factored
-from ppo.algorithm.model.search import expected_at, means_at
+from ppo.algorithm.model.search import expected_at
 
 POINTS, POINTS_A_COORDINATE = 1000, 200  # evaluations that a process takes: so many, or more for many coordinates
 NEAR_SHARE = 4  # one of so many evaluations is near the policy
@@ -30,9 +31,9 @@ def selected(evidence: Evidence, policy: Policy, hyper: Hyperparameters | None) 
     if n <= most:
         return np.arange(n)
     if hyper is None:
-        return _spread(evidence.states, evidence.states, policy, most)
+        return _spread(evidence, evidence.states, policy, most)
     scaled = evidence.states / hyper.lengths
-    taken = _spread(evidence.states, scaled, policy, most // 2)
+    taken = _spread(evidence, scaled, policy, most // 2)
     for _ in range(TURNS):
         promising = _promising(evidence, policy, hyper, taken, most)
         taken = np.sort(np.append(taken, promising[spread_out(scaled[promising], most // 2 // TURNS)]))
@@ -49,10 +50,13 @@ def spread_out(points: np.ndarray, count: int) -> np.ndarray:
     return chosen
 
 
-def _spread(states: np.ndarray, scaled: np.ndarray, policy: Policy, count: int) -> np.ndarray:
-    """Returns so many evaluations: half are of those nearest to the policy, each half as far apart as may be."""
-    knobs = policy.spec.action_dim
-    gaps = means_at(policy, states[:, knobs:]) - states[:, None, :knobs]
+def _spread(evidence: Evidence, scaled: np.ndarray, policy: Policy, count: int) -> np.ndarray:
+    """Returns so many evaluations: half are of those nearest to the policy, each half as far apart as may be.
+
+    Distances from each other are those of the scaled states, ``[n, dims]``.
+    """
+    knobs, conditions = np.split(evidence.states, [policy.spec.action_dim], axis=1)
+    gaps = means_at(policy, conditions) - knobs[:, None]
     order = np.argsort((gaps**2).sum(axis=2).min(axis=1), kind="stable")
     near, others = np.split(order, [max(count // 2, len(order) // NEAR_SHARE)])
     return np.sort(np.concatenate([part[spread_out(scaled[part], count // 2)] for part in (near, others)]))

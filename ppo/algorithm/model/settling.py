@@ -9,8 +9,9 @@ from actors.law import Law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
+from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.search import best_constant, expected_at, means_at, prospect
+from ppo.algorithm.model.search import best_constant, expected_at, prospect
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
@@ -106,9 +107,8 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
 
 def expected_mean(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
     """Returns the mean f that a model expects of the best of the components in use."""
-    return float(
-        model.unwarped(expected_at(model, means_at(Policy(policy), conditions), conditions).min(axis=1)).mean()
-    )
+    each = expected_at(model, means_at(Policy(policy), conditions), conditions)
+    return float(model.unwarped(each.min(axis=1)).mean())
 
 
 def _bound(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:

@@ -22,10 +22,8 @@ from ppo.algorithm.model.gaussian_process import (
 from ppo.algorithm.model.selection import selected
 from ppo.algorithm.state import State, part_of, prefixed
 
-FITTED, FITTED_A_COORDINATE = (
-    500,
-    150,
-)  # evaluations: so many, or more for many coordinates, choose the hyperparameters before the last round
+FITTED, FITTED_A_COORDINATE = 500, 150  # evaluations: so many, or more for many coordinates, choose the hyperparameters
+# before the last round
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one

@@ -36,6 +36,14 @@ def little_effort(monkeypatch):
 
 
 @pytest.fixture
+def enough_effort(monkeypatch):
+    """Lets a law be made quickly that is good enough to compare."""
+    for name in ("STEPS_A_ROUND", "LAST_STEPS"):
+        monkeypatch.setattr(module, name, 2)
+    monkeypatch.setattr(Effort, "last", classmethod(lambda cls, knobs: cls(64, 20)))
+
+
+@pytest.fixture
 def a_critic(monkeypatch):
     """Lets each law have several components and a critic."""
     monkeypatch.setattr(settling, "ONE_SUFFICES", -np.inf)
@@ -46,11 +54,9 @@ def run(config, path, **options):
     return train(config, path, quiet=True, pictures=False, **options)
 
 
+@pytest.mark.usefixtures("enough_effort")
 @pytest.mark.parametrize("env", ["rosenbrock", "branin"])
-def test_a_law_is_far_better_than_the_best_constant_knobs(env, tmp_path, monkeypatch):
-    for name in ("STEPS_A_ROUND", "LAST_STEPS"):
-        monkeypatch.setattr(module, name, 2)
-    monkeypatch.setattr(Effort, "last", classmethod(lambda cls, knobs: cls(64, 20)))  # enough to tell
+def test_a_law_is_far_better_than_the_best_constant_knobs(env, tmp_path):
     config = Config(env=env, evaluations=64, drivers=0)
     summary = run(config, tmp_path / "run")
     assert summary["objective_evaluations"] == 64
@@ -110,6 +116,7 @@ def test_f_times_a_power_of_two_gives_the_same_law(tmp_path):
     assert scaled.critic.scalars.tolist() == (ours.critic.scalars * [1, 1, 1, 1, 1, 1024, 1024, 1]).tolist()
 
 
+@pytest.mark.usefixtures("enough_effort")
 @pytest.mark.parametrize(
     ("problem", "offset"),
     [
@@ -118,10 +125,7 @@ def test_f_times_a_power_of_two_gives_the_same_law(tmp_path):
         ({"env": "hartmann", "dims": 4, "knobs": 2}, {"env": "tests.problems:OffsetHartmann"}),
     ],
 )
-def test_another_unit_and_zero_of_f_change_the_regret_by_a_tenth_at_the_most(problem, offset, tmp_path, monkeypatch):
-    for name in ("STEPS_A_ROUND", "LAST_STEPS"):
-        monkeypatch.setattr(module, name, 2)
-    monkeypatch.setattr(Effort, "last", classmethod(lambda cls, knobs: cls(64, 20)))
+def test_another_unit_and_zero_of_f_change_the_regret_by_a_tenth_at_the_most(problem, offset, tmp_path):
     objective = Config(**problem).problem().objective()
     c = np.random.default_rng(0).uniform(-1, 1, (200, objective.conditions))
     regrets = []

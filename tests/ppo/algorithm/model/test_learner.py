@@ -38,10 +38,10 @@ def no_model(monkeypatch):
 RNG = np.random.default_rng(0)
 
 
-def learner_and_collector(**changes):
+def learner_and_collector(reused=0, **changes):
     config = resolve(dataclasses.replace(CONFIG, **changes))
     job = make_job(config, None)
-    return make_learner(config, job), Collector(job)
+    return make_learner(config, job, reused), Collector(job)
 
 
 def collect(learner, collector):

@@ -7,14 +7,10 @@ import pytest
 
 from actors import Law
 from actors.job import Kind
-from actors.rollout import Collector
-from ppo import resolve
 from ppo.algorithm.model import learner as module
-from ppo.algorithm.model import make_learner
 from ppo.algorithm.model.settling import Effort, expected_mean
-from ppo.training.job import make_job
 from tests.ppo.algorithm.model.quick import quick
-from tests.ppo.algorithm.model.test_learner import CONFIG, trained
+from tests.ppo.algorithm.model.test_learner import learner_and_collector, trained
 from tests.problems import Quadratic
 
 C = np.linspace(-1, 1, 101)[:, None]
@@ -27,9 +23,7 @@ def little_effort(monkeypatch):
 
 def reused(components=6):
     """Returns a learner that starts from 50 evaluations, and what runs its rounds."""
-    config = resolve(dataclasses.replace(CONFIG, components=components))
-    job = make_job(config, None)
-    learner, collector = make_learner(config, job, 50), Collector(job)
+    learner, collector = learner_and_collector(50, components=components)
     states = np.random.default_rng(1).uniform(-1, 1, (50, 3))
     learner.imitate(states[:, :2], states[:, 2:], Quadratic()(states[:, :2], states[:, 2:]))
     return learner, collector
