@@ -2,9 +2,12 @@
 
 A slot's condition is the one, among many drawn ones, at whose best knobs the model is least certain. Its knobs have the
 least lower confidence bound (Cox & John 1992), among proposals of the policy and their neighbours, or, for a share of
-the slots, over the whole range. Slots of a round are chosen one after the other, each as if the ones before it had
-been evaluated and had given what the model expects (Ginsbourger et al. 2010, the kriging believer), so that they
-differ from each other. What a round has beyond so many slots is sampled by the policy, at conditions drawn at random.
+the slots, over the whole range. Slots of a round are chosen one after the other, each as if the ones before it had been
+evaluated and had given what the model expects (Ginsbourger et al. 2010, the kriging believer), so that they differ from
+each other. Where f has noise and the model knows f at those knobs far better than one evaluation tells, half of the
+slots are instead where the model is least certain in the whole range, since such evaluations say the most about f as a
+whole (Wynn 1970), and so about which of its valleys is the lowest. What a round has beyond so many slots is sampled by
+the policy, at conditions drawn at random.
 """
 
 import numpy as np
@@ -21,6 +24,7 @@ CONDITIONS = 64  # conditions to choose each slot's from
 LOCAL = 64  # knobs about the best known ones
 WHOLE_RANGE = 1 / 3  # share of the slots whose knobs are chosen over the whole range
 MOST_CHOSEN = 256  # slots of a round that are chosen with the model
+SURE, SURE_SHARE = 0.3, 0.5  # stds of the noise below which the model's is small, and the share of slots elsewhere then
 BOUND = 2.0  # standard deviations below the mean
 NEAR = 0.1  # standard deviation of what is tried about the best knobs, as a share of the length scales
 
@@ -54,7 +58,8 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
     unit = qmc.Sobol(knobs, rng=rng).random(SPREAD)
     low, high = model.window(found.conditions, knobs)
     near = NEAR * np.minimum(1.0, model.hyperparameters.lengths[:knobs]) * float((high - low).mean()) / 2
-    states = []
+    surely = SURE * (model.variance * model.hyperparameters.noise) ** 0.5
+    states: list[np.ndarray] = []
     for over_range in rng.random(min(slots, MOST_CHOSEN)) < WHOLE_RANGE:
         index = int(np.argmax(uncertain.std * rng.random(CONDITIONS) ** 0.25))
         tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), low[index], high[index])
@@ -62,9 +67,21 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
             tried = np.concatenate([tried, low[index] + (high[index] - low[index]) * unit])
         candidates = np.concatenate([tried, np.broadcast_to(found.conditions[index], (len(tried), dims))], axis=1)
         mean, std = posterior.mean_and_std(candidates)
-        states.append(candidates[np.argmin(mean - BOUND * std)])
+        chosen = int(np.argmin(mean - BOUND * std))
+        if std[chosen] < surely and rng.random() < SURE_SHARE:
+            candidates = _anywhere(model, knobs, dims, rng)
+            chosen = int(np.argmax(posterior.mean_and_std(candidates)[1]))
+        states.append(candidates[chosen])
         posterior.believe(states[-1])
     return plan_of(np.concatenate([np.stack(states), sampled(policy, slots - len(states), rng)]), knobs)
+
+
+def _anywhere(model: GaussianProcess, knobs: int, conditions: int, rng: np.random.Generator) -> np.ndarray:
+    """Returns states that fill the range of the model, ``[SPREAD, knobs + conditions]``."""
+    unit = qmc.Sobol(knobs + conditions, rng=rng).random(SPREAD)
+    at = 2 * unit[:, knobs:] - 1
+    low, high = model.window(at, knobs)
+    return np.concatenate([low + (high - low) * unit[:, :knobs], at], axis=1)
 
 
 def sampled(policy: Policy, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -85,6 +85,32 @@ def test_knobs_are_chosen_over_the_whole_range_in_a_share_of_the_slots(share, le
     assert least <= far.sum() <= most
 
 
+def noisy(noise, n=200):
+    """Returns a smooth model of many evaluations, in which an evaluation has so much noise."""
+    states = of(0).uniform(-1, 1, (n, 3))
+    values = Quadratic()(states[:, :2], states[:, 2:]) + 0.1 * of(1).standard_normal(n)
+    return GaussianProcess(states, values, Hyperparameters(np.full(3, 3.0), noise, 10.0, "low", "rbf"))
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0, 0), (0.5, 9, 23), (1.0, 32, 32)])
+def test_where_noise_is_what_is_not_known_slots_lie_where_the_model_is_least_certain(share, least, most, monkeypatch):
+    model = noisy(0.03)
+    monkeypatch.setattr(planning, "WHOLE_RANGE", 0.0)
+    monkeypatch.setattr(planning, "SURE_SHARE", share)
+    states = states_of(plan_round(model, POLICY, 32, of(0)))
+    anywhere = off_best(states) > 0.4
+    assert least <= anywhere.sum() <= most
+    everywhere = model.mean_and_std(of(2).uniform(-1, 1, (500, 3)))[1]
+    assert (model.mean_and_std(states[anywhere])[1] > np.quantile(everywhere, 0.9)).all()
+
+
+def test_where_the_model_knows_no_more_than_an_evaluation_tells_noise_changes_nothing(monkeypatch):
+    model = noisy(1e-6, n=20)
+    before = states_of(plan_round(model, POLICY, 16, of(0)))
+    monkeypatch.setattr(planning, "SURE", 0.0)
+    assert np.array_equal(states_of(plan_round(model, POLICY, 16, of(0))), before)
+
+
 @pytest.mark.parametrize("live", [[True, False, True], [False, True, False]])
 def test_what_the_policy_samples_follows_its_mean_and_std_by_the_live_components_in_turn(live):
     means = np.array([[0.0, 0.3], [-0.5, -0.2], [0.5, -0.4]])
