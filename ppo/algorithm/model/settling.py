@@ -14,7 +14,7 @@ from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.search import best_constant, expected_at, prospect
 
 FRESH_CONDITIONS = 512  # at which laws are compared
-ONE_SUFFICES = 0.01  # share of the regret of constant knobs that one component may lose beside several
+ONE_SUFFICES = 0.003  # share of the regret of constant knobs that one component may lose beside several
 HOPELESS = 10.0  # times that loss: after the first steps of a regression it is too much
 GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
 QUICK_STEPS, LAST_STEPS = 10, 80  # of a regression: in the rounds before, and after the last one
