@@ -34,8 +34,8 @@ class Arguments:
     quick: bool = False
     """Take a small fraction of the training steps, to check that the study works (not scaling)."""
     only: str | None = None
-    """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); small, large or none (frugal);
-    returns, times, longer or race (tempcontrol); an environment's id (control)."""
+    """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); small, every, large or none
+    (frugal); returns, times, longer or race (tempcontrol); an environment's id (control)."""
 
 
 def main(argv: list[str]) -> None:

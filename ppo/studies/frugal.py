@@ -22,7 +22,7 @@ from ppo.experiments.tables import Row, machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
 from ppo.studies.statistics import summarised
 
-TAKES, GROUPS = ("seeds", "quick", "only"), ("small", "large", "none")
+TAKES, GROUPS = ("seeds", "quick", "only"), ("small", "every", "large", "none")
 PROBLEMS = {
     "Rosenbrock, 1 + 1": Config(env="rosenbrock"),
     "Branin, x1 tuned, 1 + 1": Config(env="branin"),
@@ -36,7 +36,22 @@ PROBLEMS = {
     "Branin with noise, 1 + 1": Config(env="noisy", env_kwargs={"of": "branin"}),
     "Rosenbrock, 5 + 5": Config(env="rosenbrock", dims=10, knobs=5),
     "shifted Ackley, 5 + 5": Config(env="shifted-ackley", dims=10, knobs=5),
+    "shifted Ackley, 2 + 2": Config(env="shifted-ackley", dims=4, knobs=2),
+    "Rosenbrock, 2 + 2": Config(env="rosenbrock", dims=4, knobs=2),
+    "Hartmann-3, 1 + 2": Config(env="hartmann", dims=3, knobs=1),
+    "Hartmann-3, 2 + 1": Config(env="hartmann", dims=3, knobs=2),
+    "Hartmann-4, 1 + 3": Config(env="hartmann", dims=4, knobs=1),
+    "Hartmann-6, 1 + 5": Config(env="hartmann", dims=6, knobs=1),
+    "Hartmann-6, 2 + 4": Config(env="hartmann", dims=6, knobs=2),
+    "Hartmann-6, 3 + 3": Config(env="hartmann", dims=6, knobs=3),
+    "Hartmann-6, 5 + 1": Config(env="hartmann", dims=6, knobs=5),
+    "two crossing valleys, 1 + 1": Config(env="crossing-valleys", env_kwargs={"valleys": 2}),
+    "nine crossing valleys, 1 + 1": Config(env="crossing-valleys", env_kwargs={"valleys": 9}),
+    "crossing valleys, 2 + 2": Config(env="crossing-valleys", dims=4, knobs=2),
+    "Hartmann-4 with noise, 2 + 2": Config(env="noisy", dims=4, knobs=2, env_kwargs={"of": "hartmann"}),
+    "crossing valleys with noise, 1 + 1": Config(env="noisy", env_kwargs={"of": "crossing-valleys"}),
 }
+A_COORDINATE = 50  # evaluations of each knob and condition in the group "every"
 
 
 @dataclass(frozen=True)
@@ -74,6 +89,8 @@ AIMS = {
         Aim("Rosenbrock with noise, 1 + 1", 1000, 0.01),
         Aim("Branin with noise, 1 + 1", 1000, 0.01),
     ),
+    # Each benchmark but Ackley and sphere, whose best knobs are constant.
+    "every": tuple(Aim(name, A_COORDINATE * (config.dims or 2), None, 1.0) for name, config in PROBLEMS.items()),
     "large": (
         Aim("Rosenbrock, 1 + 1", 3000, None),
         Aim("Hartmann-4, 2 + 2", 3000, None),

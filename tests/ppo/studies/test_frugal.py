@@ -16,6 +16,11 @@ def test_problems_have_the_sizes_that_their_names_say(problem):
     assert problem.endswith(f"{objective.knobs} + {objective.conditions}")
 
 
+def test_every_problem_has_a_row_of_fifty_evaluations_a_coordinate():
+    rows = {aim.problem: aim.evaluations for aim in frugal.AIMS["every"]}
+    assert rows == {problem: 50 * frugal.objective_of(problem).dims for problem in frugal.PROBLEMS}
+
+
 def test_branin_is_tuned_by_the_coordinate_that_its_name_says():
     at = {"x1": (-np.pi + 5) / 7.5 - 1, "x2": 12.275 / 7.5 - 1}
     for tuned, given in (("x1", "x2"), ("x2", "x1")):
