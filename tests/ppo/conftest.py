@@ -1,4 +1,4 @@
-"""Fixtures of the tests of ppo/: one thread for torch, and the training command as a user would run it."""
+"""Fixtures of the tests of ppo/: one thread for torch, the training command as a user would run it, little effort."""
 
 import sys
 
@@ -7,6 +7,7 @@ import torch
 
 from ppo.config.command_line import run_main
 from ppo.train import main
+from tests.ppo.algorithm.model.quick import quick
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,3 +31,9 @@ def command(monkeypatch, capsys, tmp_path):
         return code, capsys.readouterr().err
 
     return run
+
+
+@pytest.fixture
+def little_effort(monkeypatch):
+    """Makes laws quickly, where it does not matter how good they are."""
+    quick(monkeypatch.setattr)

@@ -56,6 +56,7 @@ def test_without_matplotlib_one_line_names_the_extra(monkeypatch):
         main(["--methods", "law"])
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_a_comparison_is_continued_and_added_to(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="the extra plot")
     done = []

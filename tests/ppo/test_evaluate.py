@@ -106,6 +106,7 @@ def test_a_check_in_training_is_what_is_evaluated(trained, paid, capsys):
     assert paid == []
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_a_check_says_what_its_conditions_give(trained):
     budget = {"evaluations": 600, "training_steps": None, "episodes": None, "update_epochs": None}
     run, summary = trained(**budget, check=60, seed=5)
@@ -184,6 +185,7 @@ def test_the_check_of_another_law_does_not_count(trained):
         evaluate(run)
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_a_known_optimum_may_be_checked_too(trained):
     run, _ = trained(env="tests.problems:Quadratic", evaluations=60, training_steps=None, episodes=None)
     assert "check" not in evaluate(run, pictures=False)

@@ -17,6 +17,7 @@ def row_of(method, evaluations=50, problem=QUADRATIC):
     return run, dict(zip(COLUMNS, map(str, run.run()), strict=True))
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_a_row_holds_what_was_spent_and_what_is_left():
     run, row = row_of("law", 51)
     assert row["run"] == run.key == "--env tests.problems:Quadratic/law/51/501"
@@ -25,12 +26,14 @@ def test_a_row_holds_what_was_spent_and_what_is_left():
     assert float(row["seconds"]) > float(row["ms a query"]) / 1000 > 0
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_searches_at_queries_are_counted_apart():
     _, row = row_of("law+polish")
     assert row["spent"] == "50"
     assert 10 < float(row["evaluations a query"]) <= 30
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_a_law_is_measured_without_the_noise_of_f():
     rows = [row_of("law", problem=Problem(f"tests.problems:{name}"))[1] for name in ("Quadratic", "Shifted")]
     assert float(rows[0]["mean f"]) == pytest.approx(float(rows[1]["mean f"]), rel=0.1)  # f plus a constant

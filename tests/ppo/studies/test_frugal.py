@@ -46,6 +46,7 @@ def test_the_study_from_end_to_end(tmp_path: pathlib.Path, monkeypatch, capsys):
     )
     monkeypatch.setattr(frugal, "GROUPS", ("small",))
     monkeypatch.setattr("ppo.evaluation.shares.CANDIDATES", 64)
+    monkeypatch.setattr("ppo.evaluation.shares.CONDITIONS", 16)
     monkeypatch.setattr("ppo.studies.runs.map_in_processes", lambda call, runs, *_: [(one, call(one)) for one in runs])
     frugal.run(Options(tmp_path, 2, True, None))
     text = (tmp_path / "frugal.md").read_text()

@@ -21,18 +21,12 @@ from ppo.evaluate import evaluate
 from ppo.evaluation.check import check_starts
 from ppo.train import train
 from ppo.training.trainer import Trainer
-from tests.ppo.algorithm.model.quick import quick
 from tests.ppo.training.test_archiving import ROOT
 from tests.ppo.training.test_model_runs import counted
 from tests.problems import Quadratic
 
 CONFIG = Config(env="tests.problems:Quadratic", evaluations=64, hidden_sizes=(8,), drivers=0, seed=4)
 C = np.linspace(-1, 1, 201)[:, None]
-
-
-@pytest.fixture
-def little_effort(monkeypatch):
-    quick(monkeypatch.setattr)
 
 
 @pytest.fixture

@@ -15,16 +15,10 @@ from ppo.algorithm.model.planning import design
 from ppo.algorithm.model.settling import Effort
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.training.job import make_job
-from tests.ppo.algorithm.model.quick import quick
 from tests.problems import Quadratic
 
 CONFIG = Config(env="tests.problems:Quadratic", evaluations=64, hidden_sizes=(8,), seed=3)
 C = np.linspace(-1, 1, 41)[:, None]
-
-
-@pytest.fixture
-def little_effort(monkeypatch):
-    quick(monkeypatch.setattr)
 
 
 @pytest.fixture

@@ -9,16 +9,10 @@ from actors import Law
 from actors.job import Kind
 from ppo.algorithm.model import learner as module
 from ppo.algorithm.model.settling import Effort, expected_mean
-from tests.ppo.algorithm.model.quick import quick
 from tests.ppo.algorithm.model.test_learner import learner_and_collector, trained
 from tests.problems import Quadratic
 
 C = np.linspace(-1, 1, 101)[:, None]
-
-
-@pytest.fixture
-def little_effort(monkeypatch):
-    quick(monkeypatch.setattr)
 
 
 def reused(components=6):

@@ -1,6 +1,7 @@
 """The rival ``law`` is what ``ppo.train --evaluations N`` trains, and polishing it costs evaluations at each query."""
 
 import numpy as np
+import pytest
 
 from actors.law import Law
 from ppo import Config
@@ -10,6 +11,7 @@ from ppo.experiments.workloads import training
 from tests.ppo.experiments.rivals.learning import CONDITIONS, QUADRATIC, learned_share
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_the_law_is_that_of_a_training_with_the_defaults():
     objective = Metered(QUADRATIC, 32)
     learned = law(objective, 32, 3)
@@ -21,6 +23,7 @@ def test_the_law_is_that_of_a_training_with_the_defaults():
     np.testing.assert_array_equal(learned(CONDITIONS), same(CONDITIONS))
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_a_search_at_each_query_ends_nearer_to_the_optimum():
     plain, _ = learned_share(law, 20)  # with more, nothing is left to find
     polished, objective = learned_share(law_and_polish, 20)
