@@ -19,7 +19,7 @@ from env.objectives import Objective
 from ppo.config import Config
 from ppo.evaluation.shares import held_out_conditions, measure_scale, noise_free
 from ppo.experiments.tables import Row, machine, markdown, numbers
-from ppo.studies.runs import FIRST_SEED, Options, run_all
+from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
 from ppo.studies.statistics import summarised
 
 TAKES, GROUPS = ("seeds", "quick", "only"), ("small", "every", "large", "none")
@@ -167,8 +167,10 @@ def runs_of(seeds: int, quick: bool, only: str | None) -> list[FrugalRun]:
 
 
 def run(options: Options) -> None:
-    """Does the runs that are missing, and writes ``frugal.md`` and ``frugal.png``."""
-    rows = run_all(options.out, runs_of(options.seeds, options.quick, options.only))
+    """Does the missing runs of one group or of all; writes a table and a figure of the complete groups."""
+    run_all(options.out, runs_of(options.seeds, options.quick, options.only))
+    groups = (runs_of(options.seeds, options.quick, group) for group in GROUPS)
+    rows = run_all(options.out, [run for runs in groups if not missing_runs(options.out, runs) for run in runs])
     lines, drawn = [], []
     for group, found in rows.items():
         for aim in AIMS[group]:

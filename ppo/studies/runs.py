@@ -71,8 +71,8 @@ def run_all(out: pathlib.Path, runs: Sequence[C], workers: int | None = None) ->
     if missing := missing_runs(out, runs):
         for run, row in map_in_processes(operator.methodcaller("run"), missing, workers or cores(), "run"):
             tables[run.group].add(*row)
-    rows = {row["run"]: row for table in tables.values() for row in table.rows}
+    rows = {(group, row["run"]): row for group, table in tables.items() for row in table.rows}
     groups: dict[str, list[Row]] = {}
     for run in runs:
-        groups.setdefault(run.group, []).append(rows[run.key])
+        groups.setdefault(run.group, []).append(rows[run.group, run.key])
     return groups

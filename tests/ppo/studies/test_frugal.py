@@ -40,17 +40,18 @@ def test_rows_take_the_defaults_but_for_those_without_a_model():
 
 def test_the_study_from_end_to_end(tmp_path: pathlib.Path, monkeypatch, capsys):
     problem = Config(env="ppo.studies.budget_problems:Valley", hidden_sizes=(8,), model="none")
+    few, many = frugal.Aim("valley", 90, 0.5, 0.7), frugal.Aim("valley", 900, None)
     monkeypatch.setattr(frugal, "PROBLEMS", {"valley": problem})
-    monkeypatch.setattr(
-        frugal, "AIMS", {"small": (frugal.Aim("valley", 90, 0.5, 0.7), frugal.Aim("valley", 900, None))}
-    )
-    monkeypatch.setattr(frugal, "GROUPS", ("small",))
+    monkeypatch.setattr(frugal, "AIMS", {"small": (few, many), "other": (few,)})
+    monkeypatch.setattr(frugal, "GROUPS", ("small", "other"))
     monkeypatch.setattr("ppo.evaluation.shares.CANDIDATES", 64)
     monkeypatch.setattr("ppo.evaluation.shares.CONDITIONS", 16)
     monkeypatch.setattr("ppo.studies.runs.map_in_processes", lambda call, runs, *_: [(one, call(one)) for one in runs])
-    frugal.run(Options(tmp_path, 2, True, None))
+    frugal.run(Options(tmp_path, 2, True, "small"))
     text = (tmp_path / "frugal.md").read_text()
-    assert "| valley | 90 |" in text and "0.5 (0.7)" in text and "900" not in text
+    assert text.count("| valley | 90 |") == 1 and "0.5 (0.7)" in text and "900" not in text
     assert (tmp_path / "frugal.png").stat().st_size > 5000
     assert len((tmp_path / "small.csv").read_text().splitlines()) == 3
     assert text.strip() in capsys.readouterr().out
+    frugal.run(Options(tmp_path, 2, True, "other"))
+    assert (tmp_path / "frugal.md").read_text().count("| valley | 90 |") == 2

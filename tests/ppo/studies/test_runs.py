@@ -26,6 +26,12 @@ class Doubling:
         return [self.key, self.number, 2 * self.number]
 
 
+class Named(Doubling):
+    """A run that is called the same in each group."""
+
+    key = "one"
+
+
 def test_only_what_is_missing_is_run(tmp_path):
     done, out = tmp_path / "done", tmp_path / "out"
     done.mkdir()
@@ -48,3 +54,9 @@ def test_only_what_is_missing_is_run(tmp_path):
         {"run": "a/2", "number": "2", "twice": "4"},
         {"run": "a/1", "number": "1", "twice": "2"},
     ]
+
+
+def test_runs_of_two_groups_may_have_the_same_name(tmp_path):
+    runs = [Named("a", 1, tmp_path), Named("b", 2, tmp_path)]
+    rows = run_all(tmp_path / "out", runs, workers=1)
+    assert {group: some[0]["twice"] for group, some in rows.items()} == {"a": "2", "b": "4"}
