@@ -19,7 +19,7 @@ from env.objectives import Objective
 from ppo.config import Config
 from ppo.evaluation.shares import held_out_conditions, measure_scale, noise_free
 from ppo.experiments.tables import Row, machine, markdown, numbers
-from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
+from ppo.studies.runs import FIRST_SEED, Options, run_groups
 from ppo.studies.statistics import summarised
 
 TAKES, GROUPS = ("seeds", "quick", "only"), ("small", "every", "large", "none")
@@ -168,16 +168,16 @@ def runs_of(seeds: int, quick: bool, only: str | None) -> list[FrugalRun]:
 
 def run(options: Options) -> None:
     """Does the missing runs of one group or of all; writes a table and a figure of the complete groups."""
-    run_all(options.out, runs_of(options.seeds, options.quick, options.only))
-    groups = (runs_of(options.seeds, options.quick, group) for group in GROUPS)
-    rows = run_all(options.out, [run for runs in groups if not missing_runs(options.out, runs) for run in runs])
+    groups = {group: runs_of(options.seeds, options.quick, group) for group in GROUPS}
+    rows = run_groups(options.out, groups, options.only)
+    problems = {row["problem"] for found in rows.values() for row in found}
+    scales = {problem: measure_scale(noise_free(objective_of(problem))) for problem in problems}
     lines, drawn = [], []
     for group, found in rows.items():
         for aim in AIMS[group]:
             here = [row for row in found if (row["problem"], row["evaluations"]) == (aim.problem, str(aim.evaluations))]
             if here:
-                scale = measure_scale(noise_free(objective_of(aim.problem)))
-                shares = [scale.share(mean) for mean in numbers(here, "mean f")]
+                shares = [scales[aim.problem].share(mean) for mean in numbers(here, "mean f")]
                 name = aim.problem + (", no model" if group == "none" else "")
                 lines.append(_line(name, aim, shares, here))
                 drawn.append((name, aim, shares))

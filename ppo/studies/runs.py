@@ -2,7 +2,7 @@
 
 import operator
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -76,3 +76,9 @@ def run_all(out: pathlib.Path, runs: Sequence[C], workers: int | None = None) ->
     for run in runs:
         groups.setdefault(run.group, []).append(rows[run.group, run.key])
     return groups
+
+
+def run_groups(out: pathlib.Path, groups: Mapping[str, Sequence[C]], only: str | None) -> dict[str, list[Row]]:
+    """Does the missing runs of one group, or of all without ``only``; returns the rows of the complete groups."""
+    run_all(out, [run for group, runs in groups.items() if only in (None, group) for run in runs])
+    return run_all(out, [run for runs in groups.values() if not missing_runs(out, runs) for run in runs])

@@ -12,7 +12,7 @@ Groups of training runs, all but the last with the thesis's budget (30 episodes 
 import dataclasses
 
 from ppo.config import Config
-from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
+from ppo.studies.runs import FIRST_SEED, Options, run_groups
 from ppo.studies.thesis_report import write_report
 from ppo.studies.training_runs import TrainingRun
 
@@ -73,6 +73,4 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
 def run(options: Options) -> None:
     """Does the missing runs of one group or of all; writes tables and figures of the complete groups."""
     groups = {group: runs_of(group, options.seeds, options.quick) for group in GROUPS}
-    run_all(options.out, [run for group in GROUPS if options.only in (None, group) for run in groups[group]])
-    complete = [run for group in GROUPS if not missing_runs(options.out, groups[group]) for run in groups[group]]
-    write_report(options.out, run_all(options.out, complete))
+    write_report(options.out, run_groups(options.out, groups, options.only))
