@@ -10,6 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from actors.kernels import KERNELS, correlation
+
 
 @dataclass(frozen=True)
 class Critic:
@@ -45,8 +47,7 @@ class Critic:
         return unwarped(warped, warp, side > 0, low, spread)
 
     def _kernel(self, states: np.ndarray) -> np.ndarray:
-        kernel = KERNELS[int(self.scalars[7])]
-        return kernel(squared_distances(states / self.lengths, self._scaled))
+        return correlation(KERNELS[int(self.scalars[7])], states / self.lengths, self._scaled)
 
     @functools.cached_property
     def _scaled(self) -> np.ndarray:
@@ -56,41 +57,6 @@ class Critic:
     def _factor(self) -> np.ndarray:
         """Lower Cholesky factor of the covariance of the evaluations, as a share of the variance, ``[n, n]``."""
         return np.linalg.cholesky(self._kernel(self.states) + self.scalars[2] * np.eye(len(self.states)))
-
-
-def matern(squared: np.ndarray) -> np.ndarray:
-    """Returns the Matern-5/2 correlation for squared distances in units of the lengths, ``[m, n]``.
-
-    Source: Rasmussen & Williams 2006, eq. 4.17.
-    """
-    radius = np.sqrt(5 * squared)
-    decay = np.exp(-radius)
-    radius += 1
-    radius += (5 / 3) * squared
-    decay *= radius
-    return decay
-
-
-def rbf(squared: np.ndarray) -> np.ndarray:
-    """Returns the correlation of the squared exponential kernel, also called RBF, likewise.
-
-    Source: Rasmussen & Williams 2006, eq. 4.9.
-    """
-    halves = -0.5 * squared
-    return np.exp(halves, out=halves)
-
-
-KERNELS = (matern, rbf)
-
-
-def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns squared distances of points ``[m, dims]`` and ``[n, dims]``, ``[m, n]``, one coordinate at a time."""
-    total = np.zeros((len(a), len(b)))
-    for left, right in zip(a.T, b.T, strict=True):
-        offset = left[:, None] - right
-        offset *= offset
-        total += offset
-    return total
 
 
 def stretched(place: np.ndarray, warp: float) -> np.ndarray:

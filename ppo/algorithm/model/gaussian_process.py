@@ -1,7 +1,7 @@
 """A Gaussian process of f(x, c), with a warp of f that is fitted together with it.
 
-The kernel is Matern-5/2 or the smoother RBF, with a length scale for each coordinate (Rasmussen & Williams 2006,
-eq. 4.17, 4.9 and 5.1), plus noise. The warp is monotone, so that the best knobs under the warped f are those under f
+The kernel is Matern-5/2, the smoother RBF, or the sum of that over all pairs of coordinates, with a length scale for each
+coordinate (Rasmussen & Williams 2006, eq. 4.17, 4.9 and 5.1), plus noise. The warp is monotone, so that the best knobs under the warped f are those under f
 (Snelson et al. 2004): a logarithm of the distance from below or from above the evaluated values. Mean and variance are
 profiled out, the rest maximises the marginal likelihood, the choice of the kernel included. Everything is computed from
 differences and ratios of f, so that f times a power of two gives the same bits.
@@ -14,17 +14,13 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist, pdist, squareform
 
-from actors import critic
-from actors.critic import Critic, matern, rbf, stretched, unwarped
+from actors.critic import Critic, stretched, unwarped
 from ppo.algorithm.model.frame import Frame
+from ppo.algorithm.model.kernels import KERNEL_NAMES, KERNELS, Kernel, KernelName
 
 Side = Literal["low", "high"]
-Kernel = Literal["matern", "rbf"]
 SIDES: tuple[Side, ...] = get_args(Side)
-KERNELS: tuple[Kernel, ...] = get_args(Kernel)
-FUNCTIONS = {"matern": matern, "rbf": rbf}
 LEAST_NOISE, MOST_NOISE = 1e-11, 10.0
 LENGTHS = (0.02, 40.0)
 WARPS = (1e-10, 1e2)
@@ -47,12 +43,12 @@ class Hyperparameters:
     noise: float
     warp: float
     side: Side
-    kernel: Kernel = "matern"
+    kernel: KernelName = "matern"
 
     @property
     def other_kernel(self) -> "Hyperparameters":
-        """The same with the other kernel."""
-        return replace(self, kernel="rbf" if self.kernel == "matern" else "matern")
+        """The same with the other kernel of the distance in all coordinates."""
+        return replace(self, kernel="matern" if self.kernel == "rbf" else "rbf")
 
     @property
     def logs(self) -> np.ndarray:
@@ -66,14 +62,20 @@ class Hyperparameters:
 
 
 def first_guesses(dims: int) -> list[Hyperparameters]:
-    """Returns hyperparameters to start a fit from: for either side of the warp, either kernel."""
+    """Returns hyperparameters to start a fit from: for either side of the warp, Matern and RBF."""
     lengths = np.full(dims, dims**0.5)
-    return [Hyperparameters(lengths, 1e-4, 1.0, side, kernel) for side in SIDES for kernel in KERNELS]
+    kernels: tuple[KernelName, ...] = "matern", "rbf"
+    return [Hyperparameters(lengths, 1e-4, 1.0, side, kernel) for side in SIDES for kernel in kernels]
 
 
 def nearly_polynomial(dims: int) -> Hyperparameters:
     """Returns those of a smooth process without noise and warp: a fit may find a polynomial from there alone."""
     return Hyperparameters(np.full(dims, 2 * dims**0.5), 1e-8, WARPS[1] / 2, "low", "rbf")
+
+
+def of_pairs(dims: int) -> Hyperparameters:
+    """Returns those of a sum of functions of two coordinates each, without noise and warp; of three or more alone."""
+    return Hyperparameters(np.full(dims, dims**0.5), 1e-8, WARPS[1] / 2, "low", "pairs")
 
 
 class GaussianProcess:
@@ -100,7 +102,7 @@ class GaussianProcess:
         self.scaled = self.scale(states)
         self.low, self.range = float(values.min()), float(np.ptp(values)) or 1.0
         self.targets = self.warped(values)
-        covariance = squareform(FUNCTIONS[hyperparameters.kernel](pdist(self.scaled, "sqeuclidean")))
+        covariance = self._kernel.within(self.scaled)
         covariance[np.diag_indices_from(covariance)] = 1 + hyperparameters.noise
         self.factor = cholesky(covariance, lower=True, overwrite_a=True, check_finite=False)
         ones = cho_solve((self.factor, True), np.ones(len(values)), check_finite=False)
@@ -110,7 +112,11 @@ class GaussianProcess:
 
     def kernel(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Returns the correlation of scaled states ``[m, dims]`` and ``[n, dims]``, ``[m, n]``."""
-        return FUNCTIONS[self.hyperparameters.kernel](cdist(a, b, "sqeuclidean"))
+        return self._kernel.between(a, b)
+
+    @property
+    def _kernel(self) -> Kernel:
+        return KERNELS[self.hyperparameters.kernel]
 
     def scale(self, states: np.ndarray) -> np.ndarray:
         """Returns states ``[m, dims]`` in the frame, in units of the length scales."""
@@ -152,13 +158,10 @@ class GaussianProcess:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its slope by the knobs."""
         lengths = self.hyperparameters.lengths * (1.0 if self.frame is None else self.frame.radius)
         scaled, found = self.scale(states), np.empty(len(states))
-        # One product for both sums: over the weights, and over the weighted places of the evaluations.
         places = self.weights[:, None] * np.column_stack([np.ones(len(self.weights)), self.scaled[:, :knobs]])
-        sums = np.empty((len(states), 1 + knobs))
+        slope = np.empty((len(states), knobs))
         for rows in self._blocks(len(states)):
-            correlation, steepness = self._kernel_and_steepness(cdist(scaled[rows], self.scaled, "sqeuclidean"))
-            found[rows], sums[rows] = correlation @ self.weights, steepness @ places
-        slope = sums[:, 1:] - sums[:, :1] * scaled[:, :knobs]
+            found[rows], slope[rows] = self._kernel.weighted(scaled[rows], self.scaled, self.weights, places)
         return self.level + found, slope / lengths[:knobs]
 
     def _blocks(self, count: int) -> list[slice]:
@@ -202,7 +205,7 @@ class GaussianProcess:
         assert self.frame is None, "a law of one component needs no critic"
         hyper = self.hyperparameters
         side = 1.0 if hyper.side == "low" else -1.0
-        number = critic.KERNELS.index(FUNCTIONS[hyper.kernel])
+        number = KERNEL_NAMES.index(hyper.kernel)
         scalars = [self.level, self.variance, hyper.noise, hyper.warp, side, self.low, self.range, number]
         return Critic(self.states.copy(), self.weights, hyper.lengths, np.array(scalars))
 
@@ -215,7 +218,8 @@ class GaussianProcess:
         inverse, _ = dpotri(self.factor, lower=True)
         inverse += np.tril(inverse, -1).T  # only the lower triangle was computed
         outer = inverse - np.outer(self.weights, self.weights / self.variance)
-        slopes = [*self._length_slopes(outer), 0.5 * hyper.noise * np.trace(outer)]
+        by_lengths = self._kernel.length_slopes(self.scaled, outer)
+        slopes = [*by_lengths, 0.5 * hyper.noise * np.trace(outer)]
         # The warp moves the targets and the slope of the warp. Of a place p: log(1 + p / w).
         moved = -place / (hyper.warp + place)
         moved = moved if hyper.side == "low" else -moved
@@ -227,32 +231,6 @@ class GaussianProcess:
     def _place(self) -> np.ndarray:
         """Returns how far the values lie from the end that the warp stretches, as shares of their range, ``[n]``."""
         return self.hyperparameters.warp * np.expm1(np.abs(self.targets))
-
-    def _kernel_and_steepness(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the correlation for squared distances of scaled states, and its steepness.
-
-        The steepness is the slope of the correlation by a scaled offset, over that offset, negated.
-        """
-        if self.hyperparameters.kernel == "rbf":
-            return (correlation := rbf(squared)), correlation
-        radius = np.sqrt(5 * squared)
-        steepness = np.exp(-radius)
-        radius += 1
-        correlation = (5 / 3) * squared
-        correlation += radius
-        correlation *= steepness
-        steepness *= 5 / 3
-        steepness *= radius
-        return correlation, steepness
-
-    def _length_slopes(self, outer: np.ndarray) -> list[float]:
-        """Returns the slopes by the logarithms of the length scales."""
-        steepness = squareform(self._kernel_and_steepness(pdist(self.scaled, "sqeuclidean"))[1])
-        inner = outer * steepness  # d kernel / d log length: times squared offsets
-        sums = inner.sum(axis=1)
-        squares = self.scaled * self.scaled
-        crossed = self.scaled * (inner @ self.scaled)
-        return list(0.5 * 2 * (squares * sums[:, None] - crossed).sum(axis=0))
 
 
 def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], steps: int) -> Hyperparameters:

@@ -10,7 +10,6 @@ from env.objectives import Objective
 from ppo.algorithm.model.evidence import Evidence
 from ppo.algorithm.model.frame import Frame, nearest
 from ppo.algorithm.model.gaussian_process import (
-    KERNELS,
     SIDES,
     GaussianProcess,
     Hyperparameters,
@@ -18,7 +17,9 @@ from ppo.algorithm.model.gaussian_process import (
     first_guesses,
     fit,
     nearly_polynomial,
+    of_pairs,
 )
+from ppo.algorithm.model.kernels import KERNEL_NAMES
 from ppo.algorithm.model.selection import selected
 from ppo.algorithm.state import State, part_of, prefixed
 
@@ -34,7 +35,7 @@ LEAST_A_COORDINATE = 50  # evaluations of a local process for each coordinate, b
 MOST_WITHIN = 600  # evaluations of a local process, where more than it needs lie within its least window
 REACH = 0.3  # std floors of the policy, for each coordinate, that its window reaches at the least
 LEAST_GAIN = 0.3  # nats by which a local process must predict a value better to be preferred
-MUCH_SMOOTHER = 0.5  # nats likewise, for nearly a polynomial
+MUCH_BETTER = 0.5  # nats likewise, for nearly a polynomial and for a sum over pairs
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Surrogate(Objective):
         if self.refitted:
             count = max(FITTED, FITTED_A_COORDINATE * self.dims)
             some = taken[np.unique(np.linspace(0, len(taken) - 1, count).astype(int))]
-            hyperparameters = self._smoothest(some, self._fit(some, self._guesses(n), STEPS))
+            hyperparameters = self._simplest(some, self._fit(some, self._guesses(n), STEPS))
             self._fitted_at = n
         assert hyperparameters is not None, "fitted now or before"
         if last:
@@ -182,15 +183,20 @@ class Surrogate(Objective):
         last = self._whole.hyperparameters
         return [last, *(first_guesses(self.dims) if n <= BOTH_SIDES else [last.other_kernel])]
 
-    def _smoothest(self, taken: np.ndarray, found: Hyperparameters) -> Hyperparameters:
-        """Returns those of nearly a polynomial where that predicts left-out values much better.
+    def _simplest(self, taken: np.ndarray, found: Hyperparameters) -> Hyperparameters:
+        """Returns those of nearly a polynomial, or of pairs, where that predicts left-out values much better.
 
         Its likelihood may be the smaller one all the same, since no process is exactly f.
         """
-        smooth = self._fit(taken, [nearly_polynomial(self.dims)], STEPS)
-        states, values = self.evidence.states[taken], self.evidence.values[taken]
-        ours, theirs = (factored(states, values, hyper).left_out_density().mean() for hyper in (smooth, found))
-        return smooth if ours - theirs > MUCH_SMOOTHER else found
+        for simple in (nearly_polynomial, of_pairs)[: 1 if self.dims == 2 else 2]:
+            simpler = self._fit(taken, [simple(self.dims)], STEPS)
+            if self._left_out(taken, simpler) - self._left_out(taken, found) > MUCH_BETTER:
+                found = simpler
+        return found
+
+    def _left_out(self, taken: np.ndarray, hyperparameters: Hyperparameters) -> float:
+        """Returns the mean density of the evaluations as the others predict each."""
+        return float(Fit(taken, hyperparameters).process(self.evidence).left_out_density().mean())
 
     def _fit_local(self, policy: Policy, least_radius: float, before: Fit | None) -> Fit | None:
         """Returns a process of the evaluations that are nearest to the law; None where there are too few."""
@@ -237,7 +243,7 @@ def _fit_state(made_of: Fit | None) -> State:
     if made_of is None:
         return dict.fromkeys(("taken", "numbers", "theta"), np.empty(0))
     hyper, frame = made_of.hyperparameters, made_of.frame
-    sort = [SIDES.index(hyper.side), KERNELS.index(hyper.kernel)]
+    sort = [SIDES.index(hyper.side), KERNEL_NAMES.index(hyper.kernel)]
     numbers = [*sort, frame.radius if frame else 0.0, hyper.noise, hyper.warp]
     theta = np.append(frame.policy.snapshot.theta, frame.policy.live[0]) if frame else np.empty(0)
     return {"taken": made_of.taken, "numbers": np.array([*numbers, *hyper.lengths]), "theta": theta}
@@ -248,7 +254,7 @@ def _fit_of(state: State, spec: NetworkSpec) -> Fit | None:
     if not len(state["taken"]):
         return None
     side, kernel, radius, noise, warp, *lengths = state["numbers"].tolist()
-    hyper = Hyperparameters(np.array(lengths), noise, warp, SIDES[int(side)], KERNELS[int(kernel)])
+    hyper = Hyperparameters(np.array(lengths), noise, warp, SIDES[int(side)], KERNEL_NAMES[int(kernel)])
     frame = None
     if radius:
         live = np.arange(spec.components) == int(state["theta"][-1])
