@@ -1,9 +1,12 @@
 """Policies of several Gaussians, their critics and plans, for the tests of acting."""
 
+import itertools
+
 import numpy as np
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.critic import KERNELS, Critic, matern
+from actors.critic import Critic
+from actors.kernels import KERNELS
 from actors.plan import Plan
 
 ROOT5 = 5**0.5
@@ -37,7 +40,7 @@ def constant_policy(means, logits, slopes=None, **changes):
     return Policy(Snapshot(0, spec, theta, **changes))
 
 
-def random_critic(n=9, dims=3, noise=0.01, seed=0, kernel=matern):
+def random_critic(n=9, dims=3, noise=0.01, seed=0, kernel="matern"):
     """Returns the critic of made-up evaluations, and their warped f."""
     rng = np.random.default_rng(seed)
     states, values, lengths = rng.uniform(-1, 1, (n, dims)), rng.normal(size=n), 0.5 + rng.random(dims)
@@ -47,15 +50,21 @@ def random_critic(n=9, dims=3, noise=0.01, seed=0, kernel=matern):
     return Critic(states, weights, lengths, np.array(scalars)), values
 
 
-def correlation(a, b, lengths, kernel=matern):
-    """Returns the Matern-5/2 or RBF correlation of two sets of points, one pair at a time."""
-    found = np.empty((len(a), len(b)))
-    for i, one in enumerate(a):
-        for j, other in enumerate(b):
-            r = np.linalg.norm((one - other) / lengths)
-            of_matern = (1 + ROOT5 * r + 5 * r**2 / 3) * np.exp(-ROOT5 * r)
-            found[i, j] = of_matern if kernel is matern else np.exp(-(r**2) / 2)
-    return found
+def correlation(a, b, lengths, kernel="matern"):
+    """Returns the correlation of two sets of points by a kernel, one pair at a time."""
+    return np.array([[OF_OFFSETS[kernel]((one - other) / lengths) for other in b] for one in a])
+
+
+def of_matern(offsets):
+    r = np.linalg.norm(offsets)
+    return (1 + ROOT5 * r + 5 * r**2 / 3) * np.exp(-ROOT5 * r)
+
+
+def of_pairs(offsets):
+    return np.mean([one * other for one, other in itertools.combinations(1 / (1 + offsets**2 / 2), 2)])
+
+
+OF_OFFSETS = {"matern": of_matern, "rbf": lambda offsets: np.exp(-(offsets @ offsets) / 2), "pairs": of_pairs}
 
 
 def random_plan(slots, seed=0):

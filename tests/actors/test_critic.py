@@ -3,32 +3,14 @@
 import numpy as np
 import pytest
 
-from actors.critic import KERNELS, Critic, matern, rbf, squared_distances, stretched
+from actors.critic import Critic, stretched
+from actors.kernels import KERNELS
 from tests.actors.mixtures import correlation, random_critic
 
-BOTH = pytest.mark.parametrize("kernel", KERNELS)
+OF_KERNELS = pytest.mark.parametrize("kernel", KERNELS)
 
 
-def test_squared_distances_are_those_of_one_pair_at_a_time():
-    rng = np.random.default_rng(1)
-    a, b = rng.normal(size=(4, 3)), rng.normal(size=(6, 3))
-    expected = [[((one - other) ** 2).sum() for other in b] for one in a]
-    assert squared_distances(a, b) == pytest.approx(np.array(expected), rel=1e-12)
-    assert squared_distances(a, a).diagonal().tolist() == [0] * 4
-
-
-@BOTH
-def test_the_correlation_is_that_of_one_pair_at_a_time(kernel):
-    rng = np.random.default_rng(1)
-    a, b, lengths = rng.normal(size=(4, 3)), rng.normal(size=(6, 3)), np.array([0.3, 1.0, 4.0])
-    squared = squared_distances(a / lengths, b / lengths)
-    before = squared.copy()
-    assert kernel(squared) == pytest.approx(correlation(a, b, lengths, kernel), rel=1e-12)
-    assert squared.tolist() == before.tolist()
-    assert kernel(np.zeros((1, 2))).tolist() == [[1, 1]]
-
-
-@BOTH
+@OF_KERNELS
 def test_mean_and_std_are_those_of_a_dense_solution(kernel):
     critic, values = random_critic(kernel=kernel)
     level, variance, noise = critic.scalars[:3]
@@ -42,20 +24,20 @@ def test_mean_and_std_are_those_of_a_dense_solution(kernel):
 
 
 def test_the_kernel_is_the_one_of_the_number():
-    states = np.array([[0.0], [1.5]])
-    for number, kernel in enumerate((matern, rbf)):
-        critic = Critic(states[:1], np.ones(1), np.ones(1), np.array([0, 1, 0, 1, 1, 0, 1, number], float))
-        assert critic.mean(states) == pytest.approx(kernel(np.array([0.0, 2.25])))
+    states = np.array([[0.0, 0.5], [1.5, 0.0]])
+    for number, kernel in enumerate(("matern", "rbf", "pairs")):
+        critic = Critic(states[:1], np.ones(1), np.ones(2), np.array([0, 1, 0, 1, 1, 0, 1, number], float))
+        assert critic.mean(states) == pytest.approx(correlation(states, states[:1], np.ones(2), kernel)[:, 0])
 
 
-@BOTH
+@OF_KERNELS
 def test_without_noise_it_gives_what_was_evaluated_and_is_sure_of_it(kernel):
     critic, values = random_critic(noise=0.0, kernel=kernel)
     assert critic.mean(critic.states) == pytest.approx(values, abs=1e-9)
     assert critic.std(critic.states) == pytest.approx(np.zeros(9), abs=1e-6)
 
 
-@BOTH
+@OF_KERNELS
 def test_far_from_all_evaluations_it_knows_level_and_variance_alone(kernel):
     critic, _ = random_critic(kernel=kernel)
     far = np.full((2, 3), 1e3)
@@ -63,7 +45,7 @@ def test_far_from_all_evaluations_it_knows_level_and_variance_alone(kernel):
     assert critic.std(far) == pytest.approx(np.sqrt([2.5, 2.5]))
 
 
-@BOTH
+@OF_KERNELS
 @pytest.mark.parametrize("n", [1, 2, 7, 37, 300])
 @pytest.mark.parametrize("dims", [2, 3, 8])
 def test_a_rows_bits_do_not_depend_on_the_other_rows(n, dims, kernel):

@@ -1,10 +1,10 @@
 """A Gaussian process of f(x, c), with a warp of f that is fitted together with it.
 
-The kernel is Matern-5/2, the smoother RBF, or the sum of that over all pairs of coordinates, with a length scale for each
-coordinate (Rasmussen & Williams 2006, eq. 4.17, 4.9 and 5.1), plus noise. The warp is monotone, so that the best knobs under the warped f are those under f
-(Snelson et al. 2004): a logarithm of the distance from below or from above the evaluated values. Mean and variance are
-profiled out, the rest maximises the marginal likelihood, the choice of the kernel included. Everything is computed from
-differences and ratios of f, so that f times a power of two gives the same bits.
+The kernel is Matern-5/2, the smoother RBF or a sum over all pairs of coordinates, with a length scale for each
+coordinate (Rasmussen & Williams 2006, eq. 5.1), plus noise. The warp is monotone, so that the best knobs under the
+warped f are those under f (Snelson et al. 2004): a logarithm of the distance from below or from above the evaluated
+values. Mean and variance are profiled out, the rest maximises the marginal likelihood, the choice of the kernel
+included. Everything is computed from differences and ratios of f, so that f times a power of two gives the same bits.
 """
 
 from dataclasses import dataclass, replace

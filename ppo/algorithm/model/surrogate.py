@@ -25,6 +25,7 @@ from ppo.algorithm.state import State, part_of, prefixed
 
 FITTED, FITTED_A_COORDINATE = 500, 150  # evaluations: so many, or more for many coordinates, choose the hyperparameters
 # before the last round
+TRIED, TRIED_A_COORDINATE = 300, 50  # evaluations that tell likewise whether f is simpler than its fit
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
@@ -138,8 +139,7 @@ class Surrogate(Objective):
         taken = selected(self.evidence, policy, hyperparameters)
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
-            count = max(FITTED, FITTED_A_COORDINATE * self.dims)
-            some = taken[np.unique(np.linspace(0, len(taken) - 1, count).astype(int))]
+            some = _some(taken, max(FITTED, FITTED_A_COORDINATE * self.dims))
             hyperparameters = self._simplest(some, self._fit(some, self._guesses(n), STEPS))
             self._fitted_at = n
         assert hyperparameters is not None, "fitted now or before"
@@ -188,11 +188,15 @@ class Surrogate(Objective):
 
         Its likelihood may be the smaller one all the same, since no process is exactly f.
         """
+        few = _some(taken, max(TRIED, TRIED_A_COORDINATE * self.dims))
+        best = found
         for simple in (nearly_polynomial, of_pairs)[: 1 if self.dims == 2 else 2]:
-            simpler = self._fit(taken, [simple(self.dims)], STEPS)
-            if self._left_out(taken, simpler) - self._left_out(taken, found) > MUCH_BETTER:
-                found = simpler
-        return found
+            simpler = self._fit(few, [simple(self.dims)], STEPS)
+            if self._left_out(few, simpler) - self._left_out(few, best) > MUCH_BETTER:
+                best = simpler
+        if best is found or len(few) == len(taken):
+            return best
+        return self._fit(taken, [best], STEPS)
 
     def _left_out(self, taken: np.ndarray, hyperparameters: Hyperparameters) -> float:
         """Returns the mean density of the evaluations as the others predict each."""
@@ -236,6 +240,11 @@ class Surrogate(Objective):
 def _mean_gain(ours: np.ndarray, theirs: np.ndarray) -> float:
     """Returns by how much densities ``[m]`` are larger than others in the mean, of which no single one counts much."""
     return float(np.clip(ours - theirs, -GAIN_LIMIT, GAIN_LIMIT).mean())
+
+
+def _some(taken: np.ndarray, most: int) -> np.ndarray:
+    """Returns so many of the evaluations at the most, from all of them alike."""
+    return taken[np.unique(np.linspace(0, len(taken) - 1, most).astype(int))]
 
 
 def _fit_state(made_of: Fit | None) -> State:

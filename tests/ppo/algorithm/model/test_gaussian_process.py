@@ -7,23 +7,43 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, NormalizedKernelMixin
 
 from ppo.algorithm.model import gaussian_process as module
 from ppo.algorithm.model.frame import Frame
-from ppo.algorithm.model.gaussian_process import KERNELS, SIDES, GaussianProcess, Hyperparameters
+from ppo.algorithm.model.gaussian_process import SIDES, GaussianProcess, Hyperparameters
+from ppo.algorithm.model.kernels import KERNEL_NAMES
+from tests.actors import mixtures
 from tests.ppo.algorithm.model.processes import HYPER, drawn, policy_of, process
 
 OF_SIDES = pytest.mark.parametrize("side", SIDES)
-OF_KERNELS = pytest.mark.parametrize("kernel", KERNELS)
+OF_KERNELS = pytest.mark.parametrize("kernel", KERNEL_NAMES)
 TEST_STATES = np.random.default_rng(9).uniform(-1, 1, (40, 3))
+
+
+class OfPairs(NormalizedKernelMixin, Kernel):
+    """What scikit-learn has not got."""
+
+    def __init__(self, lengths):
+        self.lengths = lengths
+
+    def __call__(self, a, b=None, eval_gradient=False):
+        found = mixtures.correlation(a, a if b is None else b, self.lengths, "pairs")
+        return (found, np.empty((*found.shape, 0))) if eval_gradient else found
+
+    def is_stationary(self):
+        return True
 
 
 def reference(ours, level, variance):
     """Returns scikit-learn's process with the same kernel, of the warped values without a level."""
     hyper = ours.hyperparameters
-    correlation = RBF(hyper.lengths) if hyper.kernel == "rbf" else Matern(hyper.lengths, nu=2.5)
-    kernel = ConstantKernel(variance) * correlation
+    correlations = {
+        "rbf": RBF(hyper.lengths),
+        "matern": Matern(hyper.lengths, nu=2.5),
+        "pairs": OfPairs(hyper.lengths),
+    }
+    kernel = ConstantKernel(variance) * correlations[hyper.kernel]
     theirs = GaussianProcessRegressor(kernel, alpha=variance * hyper.noise, optimizer=None)
     return theirs.fit(ours.states, ours.targets - level)
 
@@ -116,14 +136,20 @@ def test_slopes_in_a_frame_are_those_of_finite_differences(kernel):
 def dense(ours, states, knobs):
     """Returns mean and slopes of a process from all correlations at once."""
     offsets = states[:, None] / ours.hyperparameters.lengths - ours.scaled
-    squared = (offsets**2).sum(axis=2)
-    if ours.hyperparameters.kernel == "rbf":
-        correlation = steepness = np.exp(-squared / 2)
+    squared = offsets**2
+    if ours.hyperparameters.kernel == "pairs":
+        one = 1 / (1 + squared / 2)
+        total = one.sum(axis=2)
+        correlation = (total**2 - (one**2).sum(axis=2)) / 6
+        steepness = (total[..., None] - one) * one**2 / 3
+    elif ours.hyperparameters.kernel == "rbf":
+        correlation = np.exp(-squared.sum(axis=2) / 2)
+        steepness = correlation[..., None]
     else:
-        radius = np.sqrt(5 * squared)
+        radius = np.sqrt(5 * squared.sum(axis=2))
         correlation = (1 + radius + radius**2 / 3) * np.exp(-radius)
-        steepness = 5 / 3 * (1 + radius) * np.exp(-radius)
-    slopes = -np.einsum("ij,ijk,j->ik", steepness, offsets, ours.weights) / ours.hyperparameters.lengths
+        steepness = (5 / 3 * (1 + radius) * np.exp(-radius))[..., None]
+    slopes = -np.einsum("ijk,j->ik", steepness * offsets, ours.weights) / ours.hyperparameters.lengths
     return ours.level + correlation @ ours.weights, slopes[:, :knobs]
 
 

@@ -98,15 +98,15 @@ def test_hyperparameters_are_fitted_anew_when_the_evidence_has_grown(fits):
         made.evidence.add(*evaluations(number, seed=total))
         made.fit(POLICY, 0.0)
         assert len(made.process.states) == total  # the process has them at once
-    assert counts(fits) == [(40, 4), (40, 1), (52, 5), (52, 1)]
+    assert counts(fits) == [(40, 4), (40, 1), (40, 1), (52, 5), (52, 1), (52, 1)]
 
 
 def test_the_last_fit_is_to_all_points(fits, monkeypatch):
     monkeypatch.setattr(module, "FITTED", 25)
     monkeypatch.setattr(module, "FITTED_A_COORDINATE", 0)
     surrogate(40, last=True)
-    assert counts(fits) == [(25, 4), (25, 1), (40, 1)]
-    assert [steps for *_, steps in fits] == [module.STEPS, module.STEPS, module.LAST_STEPS]
+    assert counts(fits) == [(25, 4), (25, 1), (25, 1), (40, 1)]
+    assert [steps for *_, steps in fits] == [*[module.STEPS] * 3, module.LAST_STEPS]
 
 
 @pytest.mark.parametrize("little", [True, False])
@@ -117,10 +117,12 @@ def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_t
     before = made.process.hyperparameters
     made.evidence.add(*evaluations(60, seed=1))
     made.fit(POLICY, 0.0)
-    scratch, polynomial, again, polynomial_again = (starts for _, starts, _ in fits)
+    scratch, *simple, again, polynomial_again, pairs_again = (starts for _, starts, _ in fits)
     last, other = ((one.kernel, one.side, *one.logs) for one in (before, before.other_kernel))
     assert again == [last, *(scratch if little else [other])]
-    assert polynomial == polynomial_again != scratch[:1]
+    assert simple == [polynomial_again, pairs_again]
+    assert [start[0][0] for start in simple] == ["rbf", "pairs"]
+    assert simple[0] != scratch[2:3]
 
 
 @pytest.mark.parametrize("f", ["quartic", "waves"])
@@ -134,6 +136,27 @@ def test_a_polynomial_is_recognised_and_nothing_else_is(f):
     made.fit(POLICY, 0.0)
     hyper = made.whole.hyperparameters
     assert (hyper.warp > 5 and hyper.noise < 1e-8) == (f == "quartic")
+
+
+@pytest.mark.parametrize("f", ["pairs", "triples"])
+def test_a_sum_over_pairs_is_recognised_from_few_evaluations_and_then_fitted_to_more(f, fits, monkeypatch):
+    monkeypatch.setattr(module, "TRIED", 120)
+    monkeypatch.setattr(module, "TRIED_A_COORDINATE", 0)
+    states = np.random.default_rng(0).uniform(-1, 1, (150, 3))
+    x, y, z = states.T
+    made = Surrogate(POLICY.spec, 150)
+    made.evidence.add(states, np.sin(6 * x) * y + np.cos(7 * y) * z if f == "pairs" else np.sin(9 * x * y * z) + x)
+    made.fit(POLICY, 0.0)
+    assert (made.whole.hyperparameters.kernel == "pairs") == (f == "pairs")
+    assert counts(fits) == [(150, 4), (120, 1), (120, 1), *([(150, 1)] if f == "pairs" else [])]
+
+
+def test_two_coordinates_are_one_pair_and_it_is_not_tried(fits):
+    made = Surrogate(NetworkSpec(2, (), "tanh", "gaussian", 1), 40)
+    states = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    made.evidence.add(states, np.sin(3 * states[:, 0]) * states[:, 1])
+    made.fit(policy_of([[0.0]]), 0.0)
+    assert [starts[0][0] for _, starts, _ in fits] == ["matern", "rbf"]
 
 
 @pytest.mark.parametrize("most", [1000, 20], ids=["all points", "some points"])
