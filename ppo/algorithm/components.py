@@ -37,6 +37,11 @@ class GateBatch:
         )
 
 
+def acted_components(actions: np.ndarray) -> np.ndarray:
+    """Returns the component that acts at each time step, the same in all slots ``[E, T, knobs + 1]``, ``[T]``."""
+    return actions[0, :, -1].astype(np.int64)
+
+
 def pair_advantages(objectives: np.ndarray, actions: np.ndarray, rank_weight: float) -> np.ndarray:
     """Returns the advantages of each time step over the other one of its pair, ``[E, T]``.
 
@@ -70,9 +75,23 @@ def component_advantages(
     shares = np.bincount(components, minlength=count) / len(components)
     if len(live) == 1:
         return np.zeros_like(objectives), shares
-    means = np.stack([objectives[:, components == one].mean(axis=1) for one in live], axis=1)
+    means = component_means(objectives, components, count)[:, live]
     advantages = leave_one_out_advantages(means, np.zeros((*means.shape, 1)), rank_weight)
     return advantages[:, place], shares
+
+
+def component_means(objectives: np.ndarray, components: np.ndarray, count: int) -> np.ndarray:
+    """Returns the mean f of each component in each slot, ``[E, K]``, inf for one that did not act.
+
+    Args:
+        objectives: f of what each action led to, ``[E, T]``.
+        components: component that acted at each time step, the same in all slots, ``[T]``.
+        count: number of components, K.
+    """
+    means = np.full((len(objectives), count), np.inf)
+    for one in np.unique(components):
+        means[:, one] = objectives[:, components == one].mean(axis=1)
+    return means
 
 
 def slot_weights(conditions: np.ndarray, bandwidth: float) -> np.ndarray:

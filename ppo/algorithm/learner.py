@@ -12,7 +12,13 @@ from actors.trajectory import Trajectory
 from env.description import Description
 from ppo.algorithm.advantages import gae, leave_one_out_advantages
 from ppo.algorithm.agent import Agent
-from ppo.algorithm.components import GateBatch, component_advantages, pair_advantages, slot_weights
+from ppo.algorithm.components import (
+    GateBatch,
+    acted_components,
+    component_advantages,
+    pair_advantages,
+    slot_weights,
+)
 from ppo.algorithm.conditions import fixed_conditions
 from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch
@@ -148,7 +154,7 @@ class Learner:
         self, obs: np.ndarray, trajectory: Trajectory, rank_weight: float, bandwidth: float
     ) -> Batch:
         """Returns the data of an update of several components; ``obs`` are normalised, ``[E * T, obs_dim]``."""
-        actions, acted = trajectory.actions[..., :-1], trajectory.actions[0, :, -1].astype(np.int64)
+        actions, acted = trajectory.actions[..., :-1], acted_components(trajectory.actions)
         objectives = trajectory.objectives[:, 1:]
         weights = slot_weights(trajectory.obs[:, 0, actions.shape[2] :], bandwidth)
         own = pair_advantages(objectives, actions, rank_weight) * weights

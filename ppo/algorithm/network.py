@@ -8,6 +8,7 @@ import math
 import numpy as np
 import torch
 
+from actors import policy
 from actors.policy import LOG_SQRT_2PI, RAW_LOG_STD_MAX
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.components import GateBatch
@@ -56,6 +57,15 @@ def forward(spec: NetworkSpec, flat: torch.Tensor, obs: torch.Tensor) -> torch.T
     for w, b in hidden:
         x = ACTIVATIONS[spec.activation](torch.addmm(b, x, w))
     return torch.addmm(bias, x, weight)
+
+
+def layer_inputs(spec: NetworkSpec, theta: np.ndarray, obs: np.ndarray) -> list[np.ndarray]:
+    """Returns what each layer of a network takes, in NumPy, from the observations ``[m, obs_dim]`` on."""
+    inputs, activation = [obs], policy.ACTIVATIONS[spec.activation]
+    for weight, bias in spec.views(theta)[:-1]:
+        x = inputs[-1] @ weight + bias
+        inputs.append(activation(x, out=x))
+    return inputs
 
 
 def gate_logprobs(spec: NetworkSpec, flat: torch.Tensor, obs: torch.Tensor, gate: GateBatch) -> torch.Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 
 from env.errors import UsageError
 
-LEAST_SLOTS, MOST_SLOTS = 3, 30
+LEAST_SLOTS, MOST_SLOTS, MOST_SLOTS_OF_COMPONENTS = 3, 30, 16
 LEAST_CHECK = 15
 """Evaluations that a check of the law takes at the least: five under the law, and five under each of two constants."""
 
@@ -60,7 +60,9 @@ def planned_rounds(evaluations: int, dims: int) -> tuple[int, int, int]:
     return first, each, 1 + (evaluations - first) // each
 
 
-def training_plan(evaluations: int, per_slot: int, episodes: int | None, least_slots: int = 1) -> tuple[int, int]:
+def training_plan(
+    evaluations: int, per_slot: int, episodes: int | None, least_slots: int = 1, most_slots: int = MOST_SLOTS
+) -> tuple[int, int]:
     """Returns training steps and slots of a step that together spend the budget, or a little less.
 
     Args:
@@ -68,6 +70,7 @@ def training_plan(evaluations: int, per_slot: int, episodes: int | None, least_s
         per_slot: evaluations of a slot.
         episodes: slots of a training step, where they are given.
         least_slots: slots that a training step must have.
+        most_slots: slots that one has about at the most.
 
     Raises:
         UsageError: the budget is too small.
@@ -77,7 +80,7 @@ def training_plan(evaluations: int, per_slot: int, episodes: int | None, least_s
         how = f" in steps of --episodes {episodes}" if episodes else ""
         raise UsageError(f"--evaluations {evaluations}: the least that a law can be trained with{how} is {least}")
     slots = evaluations // per_slot
-    count = episodes or _divisor(slots, max(least_slots, slots_of_step(slots)), least_slots)
+    count = episodes or _divisor(slots, max(least_slots, slots_of_step(slots, most_slots)), least_slots)
     return slots // count, count
 
 
@@ -87,9 +90,9 @@ def _divisor(slots: int, wanted: int, least: int) -> int:
     return min(near, key=lambda count: (slots % count, abs(count - wanted)))
 
 
-def slots_of_step(slots: int) -> int:
+def slots_of_step(slots: int, most: int) -> int:
     """Returns how many of so many slots a training step should have: few slots, few steps and few slots each."""
-    return max(1, min(MOST_SLOTS, round(slots**0.5)))
+    return max(1, min(most, round(slots**0.5)))
 
 
 def schedules(slots: int, std_floor: float | None = None) -> dict[str, float]:

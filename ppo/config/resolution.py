@@ -13,6 +13,8 @@ from ppo.config.budget import (
     LEAST_CHECK,
     LEAST_SLOTS,
     MODEL_COMPONENTS,
+    MOST_SLOTS,
+    MOST_SLOTS_OF_COMPONENTS,
     model_suits_budget,
     planned_rounds,
     schedules,
@@ -91,7 +93,8 @@ def _budget_fields(config: Config, values: dict[str, Any]) -> dict[str, Any]:
     per_slot = slot_evaluations(values["time_steps"], values["advantages"], values["reward"])
     least_slots = 2 if values["time_steps"] == 1 else 1  # advantages are normalised over at least two time steps
     if values["model"] == "none":
-        steps, episodes = training_plan(config.evaluations, per_slot, config.episodes, least_slots)
+        most_slots = MOST_SLOTS if values["components"] == 1 else MOST_SLOTS_OF_COMPONENTS
+        steps, episodes = training_plan(config.evaluations, per_slot, config.episodes, least_slots, most_slots)
     else:
         _, each, steps = planned_rounds(config.evaluations, config.problem().describe().obs_dim)
         episodes = config.episodes or max(LEAST_SLOTS, each // per_slot)

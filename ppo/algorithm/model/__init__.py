@@ -6,6 +6,7 @@ Rounds of real slots, their merge and the update of the policy may not live here
 from actors.job import Job
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.model.learner import ModelLearner
+from ppo.algorithm.valleys import ComponentsLearner
 from ppo.config import ResolvedConfig
 
 
@@ -19,5 +20,5 @@ def make_learner(config: ResolvedConfig, job: Job, reused: int = 0) -> Learner:
     """
     spec = policy_spec(config, job.description)
     if config.model == "none":
-        return Learner(config, spec, reused)
+        return (ComponentsLearner if spec.components > 1 else Learner)(config, spec, reused)
     return ModelLearner(config, spec, job, reused)

@@ -9,13 +9,13 @@ is the best one it is fitted to its own valley, so that it is as good there wher
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from actors.law import centre_states
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec, Snapshot
+from ppo.algorithm.gate import fit_gate
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.regression import Regression, layer_inputs
+from ppo.algorithm.model.regression import Regression
 from ppo.algorithm.model.search import expected, polished
 
 FAR = 0.05  # distance in knobs from which another component is worth having
@@ -23,8 +23,6 @@ ASSIGNMENTS, ASSIGNMENT_STEPS = 3, 10
 VALLEY = 0.3  # distance in knobs within which a minimum belongs to the same valley
 NEARLY = 0.03  # of the std of the warped f: by so much a valley may be above the best one
 FOLLOWED = 2  # times that one component is fitted to its valley, which is searched from where it stands
-GATE_STEPS = 200  # iterations of L-BFGS
-GATE_RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def several(
         theta = regressed(spec, theta, Targets(conditions, components, knobs), ASSIGNMENT_STEPS)
     targets = overlapping(spec, theta, model, Targets(conditions, components, knobs))
     theta = regressed(spec, theta, targets, steps)
-    fit_gate(spec, theta, conditions, components)
+    fit_gate(spec, theta, centre_states(conditions, spec.action_dim), components)
     return theta, components
 
 
@@ -136,26 +134,3 @@ def regressed(spec: NetworkSpec, theta: np.ndarray, targets: Targets, steps: int
 def proposals(spec: NetworkSpec, theta: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     """Returns the components' means at conditions ``[m, conditions]``, ``[m, K, knobs]``."""
     return Policy(Snapshot(0, spec, theta)).proposals(centre_states(conditions, spec.action_dim))
-
-
-def fit_gate(spec: NetworkSpec, theta: np.ndarray, conditions: np.ndarray, components: np.ndarray) -> None:
-    """Fits the gate, in place, to the components ``[m]`` that are the best at conditions ``[m, conditions]``."""
-    if spec.components == 1:
-        return
-    features = layer_inputs(spec, theta, centre_states(conditions, spec.action_dim))[-1]
-    features = np.column_stack([features, np.ones(len(features))])
-    hot = np.eye(spec.components)[components]
-    shape = features.shape[1], spec.components
-
-    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = flat.reshape(shape)
-        logits = features @ weights
-        logits -= logits.max(axis=1, keepdims=True)
-        logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        slope = features.T @ (np.exp(logs) - hot) / len(hot) + GATE_RIDGE * weights
-        return float(-(hot * logs).sum() / len(hot) + 0.5 * GATE_RIDGE * flat @ flat), slope.reshape(-1)
-
-    found = minimize(loss, np.zeros(shape).reshape(-1), jac=True, method="L-BFGS-B", options={"maxiter": GATE_STEPS})
-    weight, bias = spec.views(theta)[-1]
-    fitted = found.x.reshape(shape)
-    weight[:, -spec.components :], bias[-spec.components :] = fitted[:-1], fitted[-1]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from actors.policy import ACTIVATIONS
 from actors.snapshot import NetworkSpec
+from ppo.algorithm.network import layer_inputs
 
 FIRST_DAMPING, LEAST_DAMPING = 1e-3, 1e-10  # as shares of the mean diagonal of J @ J.T, which may be singular
 LESS, MORE = 0.5, 4.0  # what the damping is multiplied with after a step that helped, and after one that did not
@@ -35,15 +35,6 @@ class Forward:
     counts: np.ndarray
     residuals: np.ndarray
     loss: float
-
-
-def layer_inputs(spec: NetworkSpec, theta: np.ndarray, obs: np.ndarray) -> list[np.ndarray]:
-    """Returns what each layer of a network takes, from the observations ``[m, obs_dim]`` on."""
-    inputs, activation = [obs], ACTIVATIONS[spec.activation]
-    for weight, bias in spec.views(theta)[:-1]:
-        x = inputs[-1] @ weight + bias
-        inputs.append(activation(x, out=x))
-    return inputs
 
 
 class Regression:

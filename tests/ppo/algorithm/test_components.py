@@ -9,7 +9,9 @@ from scipy.special import log_softmax
 from actors import NetworkSpec
 from ppo.algorithm.components import (
     GateBatch,
+    acted_components,
     component_advantages,
+    component_means,
     first_means,
     gate_slopes,
     pair_advantages,
@@ -44,6 +46,14 @@ def test_of_an_equal_pair_the_action_within_the_bounds_is_better():
     actions[0, 1, 0], actions[0, 2, 1] = 1.5, -3.0
     advantages = pair_advantages(np.ones((1, 4)), actions, 1.0)
     assert np.sign(advantages).tolist() == [[1, -1, -1, 1]]
+
+
+def test_a_component_has_its_mean_in_each_slot_and_none_where_it_did_not_act():
+    actions = np.zeros((2, 4, 2))
+    actions[..., -1] = [2, 2, 0, 0]
+    acted = acted_components(actions)
+    assert acted.tolist() == [2, 2, 0, 0]
+    assert component_means(F, acted, 4).tolist() == [[850, np.inf, 1.5, np.inf], [-6.75, np.inf, 4, np.inf]]
 
 
 @pytest.mark.parametrize("rank_weight", [0.0, 0.3, 1.0])

@@ -5,37 +5,15 @@ import pytest
 from scipy import stats
 
 from actors import Law, Policy
-from actors.job import Kind, Task
+from actors.job import Kind
 from actors.law import centre_states
-from actors.rollout import Collector
 from env import UsageError
-from ppo import Config, resolve
-from ppo.algorithm.learner import Learner, policy_spec
+from ppo import Config
 from ppo.train import train
-from ppo.training.job import make_job
+from tests.ppo.algorithm.several import SMALL, collect, learned, learner_and_collector
 from tests.problems import TwoValleys
 
 LINE = np.linspace(-1, 1, 201)[:, None]
-SMALL = {"training_steps": 40, "episodes": 8, "hidden_sizes": (8,), "update_epochs": 3}
-
-
-def learner_and_collector(components=3, env="tests.problems:TwoValleys", **changes):
-    config = resolve(Config(env=env, components=components, **(SMALL | changes)))
-    job = make_job(config, np.zeros((1, config.problem().describe().obs_dim)))
-    return Learner(config, policy_spec(config, job.description)), Collector(job)
-
-
-def collect(learner, collector):
-    collector.update(learner.round_snapshot())
-    return collector.run(Task(learner.kind, learner.step, 0, learner.config.episodes))
-
-
-def learned(learner, collector, steps):
-    """Learns for so many training steps; returns the scalars of the last."""
-    scalars = {}
-    for _ in range(steps):
-        scalars = learner.learn(collect(learner, collector))
-    return scalars
 
 
 def forget(learner, component):

@@ -15,7 +15,6 @@ from ppo.algorithm.model.amortise import (
     Targets,
     alone,
     assigned,
-    fit_gate,
     overlapping,
     proposals,
     regressed,
@@ -124,49 +123,6 @@ def test_more_steps_come_nearer():
     found = [regressed(SPEC, theta_of(), targets, steps) for steps in (0, 1, 5, 40)]
     errors = [((means_of(SPEC, theta, 0) - targets.knobs) ** 2).sum() for theta in found]
     assert errors == sorted(errors, reverse=True) and errors[-1] < 1e-3 * errors[1]
-
-
-def test_the_gate_learns_which_component_is_the_best():
-    components = np.digitize(C[:, 0], [-0.3, 0.4])
-    theta = theta_of()
-    assert (chosen(SPEC, theta) == components).mean() < 0.7
-    before = theta.copy()
-    fit_gate(SPEC, theta, C, components)
-    assert chosen(SPEC, theta).tolist() == components.tolist()
-    weights, others = SPEC.views(theta), SPEC.views(before)
-    for layer in (0, 1):
-        assert all(map(np.array_equal, weights[layer], others[layer]))
-    for part, other in zip(weights[-1], others[-1], strict=True):  # of the last layer, the last three outputs
-        assert np.array_equal(part[..., :-3], other[..., :-3])
-        assert (part[..., -3:] != other[..., -3:]).all()
-
-
-def test_the_gate_learns_how_often_a_component_is_the_best():
-    theta, conditions = theta_of(), np.repeat([[-0.5], [0.5]], 10, axis=0)
-    fit_gate(SPEC, theta, conditions, np.array([0, *[2] * 9, *[1] * 6, *[2] * 4]))
-    found = np.exp(Policy(Snapshot(0, SPEC, theta)).gate(centre_states(conditions[[0, 10]], 2)))
-    assert found == pytest.approx(np.array([[0.1, 0.0, 0.9], [0.0, 0.6, 0.4]]), abs=0.01)
-
-
-def test_a_gate_without_features_learns_how_often_alone():
-    theta = np.zeros(SPEC.size)
-    fit_gate(SPEC, theta, C, np.arange(40) % 4 % 3)
-    found = np.exp(Policy(Snapshot(0, SPEC, theta)).gate(centre_states(C, 2)))
-    assert found == pytest.approx(np.tile([0.5, 0.25, 0.25], (40, 1)), abs=1e-3)
-
-
-def test_the_gate_of_components_that_are_never_the_best_leaves_them_out():
-    theta = theta_of()
-    fit_gate(SPEC, theta, C, np.ones(40, int))
-    assert (chosen(SPEC, theta) == 1).all()
-
-
-def test_a_single_component_has_no_gate():
-    spec = dataclasses.replace(SPEC, components=1)
-    theta = theta_of(spec)
-    before = theta.copy()
-    fit_gate(spec, theta, C, np.zeros(40, int))
-    assert np.array_equal(theta, before)
 
 
 def test_one_component_gives_the_best_knobs_of_the_model(model):

@@ -7,7 +7,8 @@ import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
 from actors.law import centre_states
-from ppo.algorithm.model.regression import FIRST_DAMPING, LESS, MORE, Regression, layer_inputs
+from ppo.algorithm.model.regression import FIRST_DAMPING, LESS, MORE, Regression
+from ppo.algorithm.network import layer_inputs
 from tests.problems import Quadratic
 
 HIDDEN = pytest.mark.parametrize("hidden", [(), (6,), (6, 5), (6, 5, 4)], ids=str)
