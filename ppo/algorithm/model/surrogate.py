@@ -161,8 +161,13 @@ class Surrogate(Objective):
         if len(policy.live) > 1 or len(self.evidence) < self._local_from:
             return
         local = self._fit_local(policy, REACH * self.dims * std_floor, before)
-        if local is not None and (before is not None or self._gain_of(local) > LEAST_GAIN):
+        if local is None:
+            return
+        gain = self._gain_of(local) if before is None else np.inf
+        if gain > LEAST_GAIN:
             self._local = local
+        elif gain < 0:  # it takes long to fit, and will not be better soon
+            self._local_from = REFIT * len(self.evidence)
 
     def leave_law(self) -> None:
         """Forgets the process about the law."""
