@@ -27,7 +27,8 @@ FITTED, FITTED_A_COORDINATE = 500, 150  # evaluations: so many, or more for many
 # before the last round
 TRIED, TRIED_A_COORDINATE = 300, 50  # evaluations that tell likewise whether f is simpler than its fit
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
-BOTH_SIDES = 200  # evaluations up to which a fit tries both sides of the warp again
+BOTH_SIDES, BOTH_SIDES_A_COORDINATE = 200, 50  # evaluations up to which a fit tries both sides of the warp again: so
+# many, or more for many coordinates
 STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
 LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 150, 1 / 3  # evaluations of a local process: so many at least; more, up
 # to so many for each coordinate, where they are no more than this share of all
@@ -186,7 +187,8 @@ class Surrogate(Objective):
         if self._whole is None:
             return first_guesses(self.dims)
         last = self._whole.hyperparameters
-        return [last, *(first_guesses(self.dims) if n <= BOTH_SIDES else [last.other_kernel])]
+        few = n <= max(BOTH_SIDES, BOTH_SIDES_A_COORDINATE * self.dims)
+        return [last, *(first_guesses(self.dims) if few else [last.other_kernel])]
 
     def _simplest(self, taken: np.ndarray, found: Hyperparameters) -> Hyperparameters:
         """Returns those of nearly a polynomial, or of pairs, where that predicts left-out values much better.

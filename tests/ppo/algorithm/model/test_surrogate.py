@@ -113,6 +113,7 @@ def test_the_last_fit_is_to_all_points(fits, monkeypatch):
 def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_too(little, fits, monkeypatch):
     """With much evidence it starts from the other kernel besides."""
     monkeypatch.setattr(module, "BOTH_SIDES", 100 if little else 99)
+    monkeypatch.setattr(module, "BOTH_SIDES_A_COORDINATE", 0)
     made = surrogate(40)
     before = made.process.hyperparameters
     made.evidence.add(*evaluations(60, seed=1))
@@ -289,6 +290,21 @@ def test_a_process_that_predicts_rounds_better_stays(local):
     gain = made.score(*in_a_winding_valley(20, seed=3))["charts/model_gain"]
     made.fit_local(policy, 0.0)
     assert made.process.frame is not None and gain > 0
+
+
+def test_a_process_that_is_worse_from_the_start_is_not_fitted_again_soon(local, fits, monkeypatch):
+    made, policy = local(60, 0)
+    made.leave_law()
+    before = len(fits)
+    with monkeypatch.context() as patch:
+        patch.setattr(Surrogate, "_gain_of", lambda *_: -0.1)
+        for _ in range(3):
+            made.fit_local(policy, 0.0)
+            assert made.process is made.whole
+    assert len(fits) == before + 1
+    made.evidence.add(*in_a_winding_valley(20, seed=3))  # a third anew
+    made.fit_local(policy, 0.0)
+    assert made.process.frame is not None
 
 
 def test_a_law_that_has_several_components_now_is_left(local):
