@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from actors.kernels import KERNELS, correlation
+from actors.kernels import KERNEL_NAMES, correlation
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Critic:
         lengths: length scale of each coordinate, ``[dims]``.
         scalars: level and variance of the warped f, noise as a share of the variance, warp, side that it stretches (1:
             the low values, -1: the high ones), lowest value of f, range of the values and the kernel's number in
-            ``KERNELS``, ``[8]``.
+            ``KERNEL_NAMES``, ``[8]``.
     """
 
     ARRAYS: ClassVar = ("states", "weights", "lengths", "scalars")
@@ -47,7 +47,7 @@ class Critic:
         return unwarped(warped, warp, side > 0, low, spread)
 
     def _kernel(self, states: np.ndarray) -> np.ndarray:
-        return correlation(KERNELS[int(self.scalars[7])], states / self.lengths, self._scaled)
+        return correlation(KERNEL_NAMES[int(self.scalars[7])], states / self.lengths, self._scaled)
 
     @functools.cached_property
     def _scaled(self) -> np.ndarray:

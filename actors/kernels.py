@@ -4,14 +4,16 @@ They need NumPy alone.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Literal, get_args
 
 import numpy as np
 
-KERNELS = ("matern", "rbf", "pairs")
+KernelName = Literal["matern", "rbf", "pairs"]
+KERNEL_NAMES: tuple[KernelName, ...] = get_args(KernelName)
 
 
-def correlation(kernel: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns the correlation of f at points ``[m, dims]`` and ``[n, dims]``, ``[m, n]``, by one of ``KERNELS``."""
+def correlation(kernel: KernelName, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the correlation of f at points ``[m, dims]`` and ``[n, dims]``, ``[m, n]``, by a kernel."""
     if kernel == "pairs":
         return pairs(squared_offsets(a, b))
     return (matern if kernel == "matern" else rbf)(squared_distances(a, b))

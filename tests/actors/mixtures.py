@@ -6,7 +6,7 @@ import numpy as np
 
 from actors import NetworkSpec, Policy, Snapshot
 from actors.critic import Critic
-from actors.kernels import KERNELS
+from actors.kernels import KERNEL_NAMES
 from actors.plan import Plan
 
 ROOT5 = 5**0.5
@@ -46,7 +46,7 @@ def random_critic(n=9, dims=3, noise=0.01, seed=0, kernel="matern"):
     states, values, lengths = rng.uniform(-1, 1, (n, dims)), rng.normal(size=n), 0.5 + rng.random(dims)
     level, variance = 0.3, 2.5
     weights = np.linalg.solve(correlation(states, states, lengths, kernel) + noise * np.eye(n), values - level)
-    scalars = [level, variance, noise, 0.1, 1.0, -4.0, 8.0, KERNELS.index(kernel)]
+    scalars = [level, variance, noise, 0.1, 1.0, -4.0, 8.0, KERNEL_NAMES.index(kernel)]
     return Critic(states, weights, lengths, np.array(scalars)), values
 
 

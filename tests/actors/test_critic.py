@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from actors.critic import Critic, stretched
-from actors.kernels import KERNELS
+from actors.kernels import KERNEL_NAMES
 from tests.actors.mixtures import correlation, random_critic
 
-OF_KERNELS = pytest.mark.parametrize("kernel", KERNELS)
+OF_KERNELS = pytest.mark.parametrize("kernel", KERNEL_NAMES)
 
 
 @OF_KERNELS
@@ -50,7 +50,7 @@ def test_far_from_all_evaluations_it_knows_level_and_variance_alone(kernel):
 @pytest.mark.parametrize("dims", [2, 3, 8])
 def test_a_rows_bits_do_not_depend_on_the_other_rows(n, dims, kernel):
     rng = np.random.default_rng(3)
-    scalars = np.append(np.zeros(7), KERNELS.index(kernel))
+    scalars = np.append(np.zeros(7), KERNEL_NAMES.index(kernel))
     critic = Critic(rng.uniform(-1, 1, (n, dims)), rng.normal(size=n), 0.5 + rng.random(dims), scalars)
     states = rng.uniform(-1, 1, (53, dims))
     whole = critic.mean(states)

@@ -16,8 +16,9 @@ from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from actors.critic import Critic, stretched, unwarped
+from actors.kernels import KERNEL_NAMES, KernelName
 from ppo.algorithm.model.frame import Frame
-from ppo.algorithm.model.kernels import KERNEL_NAMES, KERNELS, Kernel, KernelName
+from ppo.algorithm.model.kernels import KERNELS, Kernel
 
 Side = Literal["low", "high"]
 SIDES: tuple[Side, ...] = get_args(Side)

@@ -4,15 +4,12 @@ All points are in units of the length scales.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from actors.kernels import matern, pairs, rational, rbf, squared_offsets
-
-KernelName = Literal["matern", "rbf", "pairs"]
-KERNEL_NAMES: tuple[KernelName, ...] = get_args(KernelName)
+from actors.kernels import KernelName, matern, pairs, rational, rbf, squared_offsets
 
 
 class Kernel(Protocol):

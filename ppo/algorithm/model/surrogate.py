@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actors.kernels import KERNEL_NAMES
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec, Snapshot
 from env.objectives import Objective
@@ -19,7 +20,6 @@ from ppo.algorithm.model.gaussian_process import (
     nearly_polynomial,
     of_pairs,
 )
-from ppo.algorithm.model.kernels import KERNEL_NAMES
 from ppo.algorithm.model.selection import selected
 from ppo.algorithm.state import State, part_of, prefixed
 
@@ -196,11 +196,12 @@ class Surrogate(Objective):
         Its likelihood may be the smaller one all the same, since no process is exactly f.
         """
         few = _some(taken, max(TRIED, TRIED_A_COORDINATE * self.dims))
-        best = found
+        best, most = found, self._left_out(few, found)
         for simple in (nearly_polynomial, of_pairs)[: 1 if self.dims == 2 else 2]:
             simpler = self._fit(few, [simple(self.dims)], STEPS)
-            if self._left_out(few, simpler) - self._left_out(few, best) > MUCH_BETTER:
-                best = simpler
+            density = self._left_out(few, simpler)
+            if density - most > MUCH_BETTER:
+                best, most = simpler, density
         if best is found or len(few) == len(taken):
             return best
         return self._fit(taken, [best], STEPS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from actors.kernels import correlation
+from actors.kernels import KERNEL_NAMES, correlation
 from env import OBJECTIVES
 from ppo.algorithm.model import gaussian_process as module
 from ppo.algorithm.model.gaussian_process import (
@@ -20,7 +20,6 @@ from ppo.algorithm.model.gaussian_process import (
     nearly_polynomial,
     of_pairs,
 )
-from ppo.algorithm.model.kernels import KERNEL_NAMES
 from tests.ppo.algorithm.model.processes import drawn
 
 RADIAL = "matern", "rbf"

@@ -9,10 +9,10 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, NormalizedKernelMixin
 
+from actors.kernels import KERNEL_NAMES
 from ppo.algorithm.model import gaussian_process as module
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import SIDES, GaussianProcess, Hyperparameters
-from ppo.algorithm.model.kernels import KERNEL_NAMES
 from tests.actors import mixtures
 from tests.ppo.algorithm.model.processes import HYPER, drawn, policy_of, process
 
