@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actors.snapshot import NetworkSpec
 from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages
 
 
@@ -116,6 +117,11 @@ def gate_slopes(logits: np.ndarray, batch: GateBatch, clip_coef: float) -> tuple
     d_logits = -slope[:, None] * np.exp(log_p)
     d_logits[rows, batch.components] += slope
     return d_logits, float(np.maximum(free, clipped).sum())
+
+
+def ignore_knobs(spec: NetworkSpec, theta: np.ndarray) -> None:
+    """Makes a policy the same wherever the knobs stand, in place: that says nothing about which are the best."""
+    spec.views(theta)[0][0][: spec.action_dim] = 0.0
 
 
 def first_means(count: int, knobs: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,9 +1,11 @@
 """The learner of several components without a model: it remembers which of them was the best in the last slots.
 
-Each component is to stay in a valley of its own, and the gate to choose the deepest. At first every component looks for
-a valley. Then those at which it is not the best count less for it, so that it becomes exact where it is the law. Those
-that are never needed are dropped, so that the others get their evaluations. At the end the gate is fitted to what was
-seen, by regression, which is more exact than its gradient.
+Each component is to stay in a valley of its own, and the gate to choose the deepest. For a few training steps every
+component looks for a valley under all conditions. Then it learns only from slots in which it is the best one: if it
+learned from all, it would turn into the next valley where that is the deeper one, as all others would, and between the
+valleys none of them would be right (experts that compete: Jacobs et al. 1991). Those that are not needed are dropped,
+so that the others get their evaluations. The gate of a law is fitted to what was seen, by regression, which is more
+exact than its gradient.
 """
 
 import dataclasses
@@ -12,19 +14,18 @@ import numpy as np
 
 from actors.law import centre_states
 from actors.policy import Policy, normalise
-from actors.snapshot import NetworkSpec
+from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
-from ppo.algorithm.components import acted_components, component_means
+from ppo.algorithm.components import acted_components, component_means, ignore_knobs, slot_weights
 from ppo.algorithm.gate import fit_gate
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.losses import Batch
 from ppo.algorithm.state import State, part_of, prefixed
-from ppo.config import ResolvedConfig
+from ppo.config import ResolvedConfig, SlotConfig
 
 REMEMBERED = 1500  # slots
-NARROWED_FROM, ELSEWHERE = 0.3, 0.1  # share of the training steps from which on a component learns little, by so much,
-# from slots in which it is not the best one
-DROPPED_AT, NEEDLESS = 0.4, 0.003  # share of the training steps after which components are dropped whose loss costs no
+COMPETE_FROM = 0.05  # share of the training steps from which on only the best component of a slot learns from it
+DROPPED_AT, NEEDLESS = 0.4, 0.001  # share of the training steps after which components are dropped whose loss costs no
 # more than this share of what the gate gains over one component
 
 
@@ -33,6 +34,7 @@ class ComponentsLearner(Learner):
 
     def __init__(self, config: ResolvedConfig, spec: NetworkSpec, reused: int = 0):
         super().__init__(config, spec, reused)
+        ignore_knobs(spec, self.agent.theta)
         self._conditions = np.empty((0, spec.obs_dim - spec.action_dim))
         self._means = np.empty((0, spec.components))
 
@@ -44,19 +46,27 @@ class ComponentsLearner(Learner):
         self._means = np.concatenate([self._means, self._means_of(trajectory)])[-REMEMBERED:]
         if self.step == round(DROPPED_AT * self.config.training_steps):
             self._drop_needless()
-        if self.complete:
-            self._fit_gate(self.agent.theta)
         return scalars
+
+    def snapshot(self) -> Snapshot:
+        """Returns the policy, with a gate that is fitted to what was seen."""
+        snapshot = self._policy_snapshot()
+        if len(self._means):
+            best = np.where(self.live, self._means, np.inf).argmin(axis=1)
+            starts = normalise(self._starts, *self._normaliser)
+            fit_gate(snapshot.spec, snapshot.theta, starts, best, self._weights)
+        return snapshot
 
     @property
     def _starts(self) -> np.ndarray:
         """States at which the remembered slots began, with the knobs in their centre."""
         return centre_states(self._conditions, self.agent.policy.action_dim)
 
-    def _fit_gate(self, theta: np.ndarray) -> None:
-        """Fits the gate among parameters ``theta``, in place, to what was seen."""
-        best = np.where(self.live, self._means, np.inf).argmin(axis=1)
-        fit_gate(self.agent.policy, theta, normalise(self._starts, *self._normaliser), best)
+    @property
+    def _weights(self) -> np.ndarray:
+        """Weights of the remembered slots that make all conditions count alike, ``[m]``."""
+        assert isinstance(self.config, SlotConfig), "components are learned from pairs of one slot"
+        return slot_weights(self._conditions, self.config.density_bandwidth)[:, 0]
 
     def _means_of(self, trajectory: Trajectory) -> np.ndarray:
         """Returns the mean f of each component in each slot, ``[E, K]``; inf where it is not in use."""
@@ -65,23 +75,23 @@ class ComponentsLearner(Learner):
     def _batch_of_components(
         self, obs: np.ndarray, trajectory: Trajectory, rank_weight: float, bandwidth: float
     ) -> Batch:
-        batch = super()._batch_of_components(obs, trajectory, rank_weight, bandwidth)
-        if self.step < NARROWED_FROM * self.config.training_steps:
+        knobs = self.agent.policy.action_dim
+        centred = centre_states(obs[:, knobs:], knobs)  # which leaves the weights of the knobs at 0
+        batch = super()._batch_of_components(centred, trajectory, rank_weight, bandwidth)
+        if self.step < COMPETE_FROM * self.config.training_steps:
             return batch
         is_best = self._means_of(trajectory).argmin(axis=1)[:, None] == acted_components(trajectory.actions)
-        weights = np.where(is_best, 1.0, ELSEWHERE)
-        weights /= weights.mean()
+        weights = is_best / is_best.mean()
         return dataclasses.replace(batch, advantages=batch.advantages * weights.reshape(-1))
 
     def _drop_needless(self) -> None:
         """Takes components out of use without which a gate that is fitted to what was seen loses next to nothing."""
-        snapshot, starts = self._policy_snapshot(), self._starts
-        self._fit_gate(snapshot.theta)
+        snapshot, starts, weights = self.snapshot(), self._starts, self._weights
 
         def mean_without(component: int | None) -> float:
             live = self.live & (np.arange(len(self.live)) != component)
             chosen = Policy(dataclasses.replace(snapshot, live=live)).gate(starts).argmax(axis=1)
-            return float(self._means[np.arange(len(starts)), chosen].mean())
+            return float(weights @ self._means[np.arange(len(starts)), chosen] / len(starts))
 
         while self.live.sum() > 1:
             now = mean_without(None)
@@ -90,6 +100,11 @@ class ComponentsLearner(Learner):
             if losses[least] > NEEDLESS * (np.median(self._means[:, self.live].mean(axis=0)) - now):
                 break
             self.live = self.live & (np.arange(len(self.live)) != least)
+
+    def warm_start(self, state: State) -> None:
+        """Takes over the parameters, and the observation normaliser that they were trained with."""
+        super().warm_start(state)
+        ignore_knobs(self.agent.policy, self.agent.theta)
 
     def state(self) -> State:
         """Returns the whole state."""

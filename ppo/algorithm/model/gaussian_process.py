@@ -3,8 +3,9 @@
 The kernel is Matern-5/2, the smoother RBF or a sum over all pairs of coordinates, with a length scale for each
 coordinate (Rasmussen & Williams 2006, eq. 5.1), plus noise. The warp is monotone, so that the best knobs under the
 warped f are those under f (Snelson et al. 2004): a logarithm of the distance from below or from above the evaluated
-values. Mean and variance are profiled out, the rest maximises the marginal likelihood, the choice of the kernel
-included. Everything is computed from differences and ratios of f, so that f times a power of two gives the same bits.
+values. Mean and variance are profiled out, the rest maximises the marginal likelihood, the choice between Matern and
+RBF included. Everything is computed from differences and ratios of f, so that f times a power of two gives the same
+bits.
 """
 
 from dataclasses import dataclass, replace

@@ -8,6 +8,7 @@ from scipy.stats import qmc
 from actors.law import Law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
+from ppo.algorithm.components import ignore_knobs
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
 from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import GaussianProcess
@@ -64,7 +65,7 @@ def settled(
     spec, conditions = policy.spec, _spread(policy, effort.conditions, rng)
     knobs = prospect(model, Policy(policy), conditions, rng).knobs
     theta = policy.theta.copy()
-    spec.views(theta)[0][0][: spec.action_dim] = 0.0  # where the knobs stand says nothing about the best
+    ignore_knobs(spec, theta)
     theta, components = several(replace(policy, theta=theta), model, knobs, conditions, std, effort.steps)
     used = np.bincount(components, minlength=spec.components)
     of_several = replace(policy, theta=theta, live=used > 0)

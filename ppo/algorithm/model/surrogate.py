@@ -197,7 +197,7 @@ class Surrogate(Objective):
         """
         few = _some(taken, max(TRIED, TRIED_A_COORDINATE * self.dims))
         best, most = found, self._left_out(few, found)
-        for simple in (nearly_polynomial, of_pairs)[: 1 if self.dims == 2 else 2]:
+        for simple in (nearly_polynomial, of_pairs)[: 1 if self.dims < 3 else 2]:
             simpler = self._fit(few, [simple(self.dims)], STEPS)
             density = self._left_out(few, simpler)
             if density - most > MUCH_BETTER:

@@ -45,6 +45,13 @@ def test_the_gate_learns_how_often_a_component_is_the_best():
     assert found == pytest.approx(np.array([[0.1, 0.0, 0.9], [0.0, 0.6, 0.4]]), abs=0.01)
 
 
+def test_states_count_as_their_weights_say():
+    theta, conditions = theta_of(), np.full((4, 1), 0.5)
+    fit_gate(SPEC, theta, centre_states(conditions, 2), np.array([0, 1, 1, 2]), np.array([2.0, 0.5, 0.5, 1.0]))
+    found = np.exp(Policy(Snapshot(0, SPEC, theta)).gate(centre_states(conditions[:1], 2)))
+    assert found == pytest.approx(np.array([[0.5, 0.25, 0.25]]), abs=0.01)
+
+
 def test_a_gate_without_features_learns_how_often_alone():
     theta = np.zeros(SPEC.size)
     fit_gate(SPEC, theta, STATES, np.arange(40) % 4 % 3)

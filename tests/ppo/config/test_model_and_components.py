@@ -110,6 +110,13 @@ def test_a_budget_without_a_model_is_spent_in_slots_of_all_components():
     assert 900 <= resolved.training_steps * resolved.episodes * 6 <= 1000
 
 
+@pytest.mark.parametrize(("components", "slots"), [(1, 30), (2, 16), (6, 16)])
+def test_a_step_of_several_components_has_fewer_slots(components, slots):
+    """The number near it is taken that leaves the least unspent."""
+    resolved = resolve(Config(evaluations=100_000, components=components, model="none"))
+    assert 0.8 * slots <= resolved.episodes <= 1.25 * slots
+
+
 NEEDS = "needs --advantages slot and --noise mirrored"
 
 
