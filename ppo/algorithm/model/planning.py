@@ -23,7 +23,7 @@ from ppo.algorithm.model.search import SPREAD, prospect
 CONDITIONS = 64  # conditions to choose each slot's from
 LOCAL = 64  # knobs about the best known ones
 WHOLE_RANGE = 1 / 3  # share of the slots whose knobs are chosen over the whole range
-MOST_CHOSEN = 256  # slots of a round that are chosen with the model
+MOST_CHOSEN = 64  # slots of a round that are chosen with the model
 SURE, SURE_SHARE = 0.3, 0.5  # stds of the noise below which the model's is small, and the share of slots elsewhere then
 BOUND = 2.0  # standard deviations below the mean
 NEAR = 0.1  # standard deviation of what is tried about the best knobs, as a share of the length scales

@@ -29,8 +29,8 @@ TRIED, TRIED_A_COORDINATE = 300, 50  # evaluations that tell likewise whether f 
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES, BOTH_SIDES_A_COORDINATE = 200, 50  # evaluations up to which a fit tries both sides of the warp again: so
 # many, or more for many coordinates
-STEPS, LAST_STEPS, LOCAL_STEPS = 40, 15, 15  # iterations of a fit, of the last one to all points, and of a local one
-LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 150, 1 / 3  # evaluations of a local process: so many at least; more, up
+STEPS, FURTHER_STEPS = 40, 15  # iterations of a fit, and of one that goes on from another of nearly as many points
+LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 225, 1 / 3  # evaluations of a local process: so many at least; more, up
 # to so many for each coordinate, where they are no more than this share of all
 GAIN_LIMIT, GAIN_DECAY = 5.0, 0.5
 LEAST_A_COORDINATE = 50  # evaluations of a local process for each coordinate, below which there is none
@@ -140,12 +140,13 @@ class Surrogate(Objective):
         taken = selected(self.evidence, policy, hyperparameters)
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
-            some = _some(taken, max(FITTED, FITTED_A_COORDINATE * self.dims))
-            hyperparameters = self._simplest(some, self._fit(some, self._guesses(n), STEPS))
+            most = max(FITTED, FITTED_A_COORDINATE * self.dims)
+            some, steps = _some(taken, most), STEPS if self._fitted_at < most else FURTHER_STEPS
+            hyperparameters = self._simplest(some, self._fit(some, self._guesses(n), steps))
             self._fitted_at = n
         assert hyperparameters is not None, "fitted now or before"
         if last:
-            hyperparameters = self._fit(taken, [hyperparameters], LAST_STEPS)
+            hyperparameters = self._fit(taken, [hyperparameters], FURTHER_STEPS)
         self._whole, self._processes = Fit(taken, hyperparameters), {}
         self.fit_local(policy, std_floor)
 
@@ -219,7 +220,7 @@ class Surrogate(Objective):
         taken, radius = nearest(policy, self.evidence.states, count, max(count, MOST_WITHIN), least_radius)
         frame = Frame(policy, radius)
         guesses = [before.hyperparameters] if before else first_guesses(self.dims)
-        return Fit(taken, self._fit(taken, guesses, LOCAL_STEPS if before else STEPS, frame), frame)
+        return Fit(taken, self._fit(taken, guesses, FURTHER_STEPS if before else STEPS, frame), frame)
 
     def _gain_of(self, local: Fit) -> float:
         """Returns how much better a local process predicts what both take than that of the whole range, in nats."""

@@ -8,7 +8,7 @@ EFFORT = {
     planning: {"CONDITIONS": 8, "SPREAD": 16, "LOCAL": 8},
     search: {"SPREAD": 16, "PRECISE": search.PRECISE | {"maxiter": 5}},
     settling: {"FRESH_CONDITIONS": 32, "QUICK_STEPS": 2},
-    surrogate: {"STEPS": 6, "LAST_STEPS": 2, "LOCAL_STEPS": 2},
+    surrogate: {"STEPS": 6, "FURTHER_STEPS": 2},
     Effort: dict.fromkeys(("last", "quick"), classmethod(lambda cls, knobs: cls(16, 5))),
 }
 

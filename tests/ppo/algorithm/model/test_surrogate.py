@@ -101,12 +101,25 @@ def test_hyperparameters_are_fitted_anew_when_the_evidence_has_grown(fits):
     assert counts(fits) == [(40, 4), (40, 1), (40, 1), (52, 5), (52, 1), (52, 1)]
 
 
+@pytest.mark.parametrize(("fitted", "few"), [(40, True), (41, False)])
+def test_a_fit_that_takes_no_more_points_than_the_one_before_takes_few_steps(fitted, few, fits, monkeypatch):
+    """Nearly a polynomial and pairs start from scratch each time."""
+    monkeypatch.setattr(module, "FITTED", fitted)
+    monkeypatch.setattr(module, "FITTED_A_COORDINATE", 0)
+    made = surrogate(40)
+    made.evidence.add(*evaluations(20, seed=1))
+    made.fit(POLICY, 0.0)
+    assert [count for count, *_ in fits] == [40, 40, 40, fitted, fitted, fitted]
+    steps = module.FURTHER_STEPS if few else module.STEPS
+    assert [found for *_, found in fits] == [*[module.STEPS] * 3, steps, *[module.STEPS] * 2]
+
+
 def test_the_last_fit_is_to_all_points(fits, monkeypatch):
     monkeypatch.setattr(module, "FITTED", 25)
     monkeypatch.setattr(module, "FITTED_A_COORDINATE", 0)
     surrogate(40, last=True)
     assert counts(fits) == [(25, 4), (25, 1), (25, 1), (40, 1)]
-    assert [steps for *_, steps in fits] == [*[module.STEPS] * 3, module.LAST_STEPS]
+    assert [steps for *_, steps in fits] == [*[module.STEPS] * 3, module.FURTHER_STEPS]
 
 
 @pytest.mark.parametrize("little", [True, False])
@@ -257,7 +270,7 @@ def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
     assert counts(fits) == [(60, 4), (60, 1), (len(made.process.states), 4)]
     before, whole = made.process.hyperparameters, made.whole
     made.fit_local(policy, 0.0)
-    assert fits[3][1:] == ([(before.kernel, before.side, *before.logs)], module.LOCAL_STEPS)
+    assert fits[3][1:] == ([(before.kernel, before.side, *before.logs)], module.FURTHER_STEPS)
     assert len(fits) == 4 and made.whole is whole
     assert made.process.hyperparameters.logs.tolist() != before.logs.tolist()
 
