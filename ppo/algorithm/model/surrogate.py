@@ -25,7 +25,8 @@ from ppo.algorithm.state import State, part_of, prefixed
 
 FITTED, FITTED_A_COORDINATE = 500, 150  # evaluations: so many, or more for many coordinates, choose the hyperparameters
 # before the last round
-TRIED, TRIED_A_COORDINATE = 300, 50  # evaluations that tell likewise whether f is simpler than its fit
+TRIED, TRIED_A_COORDINATE = 300, 50  # evaluations that tell likewise whether f is simpler than its fit, and whether a
+# process about the law is better
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES, BOTH_SIDES_A_COORDINATE = 200, 50  # evaluations up to which a fit tries both sides of the warp again: so
 # many, or more for many coordinates
@@ -33,6 +34,7 @@ STEPS, FURTHER_STEPS = 40, 15  # iterations of a fit, and of one that goes on fr
 LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 225, 1 / 3  # evaluations of a local process: so many at least; more, up
 # to so many for each coordinate, where they are no more than this share of all
 GAIN_LIMIT, GAIN_DECAY = 5.0, 0.5
+FIRST_GAIN = 1.0  # nats that are expected of a model before its first score: one bad round is no reason to doubt it
 LEAST_A_COORDINATE = 50  # evaluations of a local process for each coordinate, below which there is none
 MOST_WITHIN = 600  # evaluations of a local process, where more than it needs lie within its least window
 REACH = 0.3  # std floors of the policy, for each coordinate, that its window reaches at the least
@@ -71,14 +73,14 @@ class Surrogate(Objective):
     Attributes:
         evidence: all evaluations so far.
         gain: running mean of how much better the model predicted a round, before it learned from it, than the mean and
-            the variance of all f did, in nats; 0 before the first round.
+            the variance of all f did, in nats; ``FIRST_GAIN`` before the first score.
         refitted: whether the last fit chose the hyperparameters of the whole range anew.
     """
 
     def __init__(self, spec: NetworkSpec, capacity: int):
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
         self.evidence = Evidence(self.dims, capacity)
-        self.gain, self.refitted = 0.0, False
+        self.gain, self.refitted = FIRST_GAIN, False
         self._spec, self._fitted_at = spec, 0
         self._lead, self._local_from = 0.0, 0.0
         self._whole: Fit | None = None
@@ -219,8 +221,10 @@ class Surrogate(Objective):
             return None
         taken, radius = nearest(policy, self.evidence.states, count, max(count, MOST_WITHIN), least_radius)
         frame = Frame(policy, radius)
-        guesses = [before.hyperparameters] if before else first_guesses(self.dims)
-        return Fit(taken, self._fit(taken, guesses, FURTHER_STEPS if before else STEPS, frame), frame)
+        if before:
+            return Fit(taken, self._fit(taken, [before.hyperparameters], FURTHER_STEPS, frame), frame)
+        few = _some(taken, max(TRIED, TRIED_A_COORDINATE * self.dims))  # it may be refused, and again and again
+        return Fit(taken, self._fit(few, first_guesses(self.dims), STEPS, frame), frame)
 
     def _gain_of(self, local: Fit) -> float:
         """Returns how much better a local process predicts what both take than that of the whole range, in nats."""

@@ -64,14 +64,14 @@ def test_a_score_is_the_gain_over_knowing_the_mean_and_the_variance_alone():
     gains = norm.logpdf(warped, mean, std) - norm.logpdf(warped, known.mean(), known.std())
     expected = np.clip(gains, -5, 5).mean()
     assert made.score(states, values) == {"charts/model_gain": pytest.approx(expected)}
-    assert made.gain == pytest.approx(expected / 2)
+    assert made.gain == pytest.approx((expected + module.FIRST_GAIN) / 2)
     made.score(states, values)
-    assert made.gain == pytest.approx(0.75 * expected)
+    assert made.gain == pytest.approx(0.75 * expected + module.FIRST_GAIN / 4)
 
 
 def test_a_model_that_predicts_well_is_believed_and_one_that_does_not_is_doubted():
     made, (states, values) = surrogate(), evaluations(16, seed=1)
-    assert (made.gain, made.doubted) == (0.0, False)
+    assert (made.gain, made.doubted) == (module.FIRST_GAIN, False)
     assert made.score(states, values)["charts/model_gain"] > 1
     assert not made.doubted
     wrong = values[::-1]
@@ -273,6 +273,17 @@ def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
     assert fits[3][1:] == ([(before.kernel, before.side, *before.logs)], module.FURTHER_STEPS)
     assert len(fits) == 4 and made.whole is whole
     assert made.process.hyperparameters.logs.tolist() != before.logs.tolist()
+
+
+def test_the_first_process_about_the_law_takes_all_its_evaluations_but_is_fitted_to_some(local, fits, monkeypatch):
+    monkeypatch.setattr(module, "TRIED", 30)
+    monkeypatch.setattr(module, "TRIED_A_COORDINATE", 0)
+    made, policy = local(60, 0)
+    assert made.process.frame is not None
+    taken = len(made.process.states)
+    assert taken >= 40 and counts(fits)[-1] == (30, 4)
+    made.fit_local(policy, 0.0)
+    assert counts(fits)[-1] == (taken, 1)
 
 
 def test_its_window_is_not_narrower_than_what_the_policy_samples(local):
