@@ -1,6 +1,7 @@
 """Searches of the model for the knobs of which it expects least."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -35,6 +36,16 @@ class Prospect:
     chosen: np.ndarray
 
 
+class Predictor(Protocol):
+    """What a law is compared by: a model, or a more cautious one."""
+
+    def mean(self, states: np.ndarray) -> np.ndarray:
+        """Returns the warped f expected at states ``[m, dims]``, ``[m]``."""
+
+    def unwarped(self, values: np.ndarray) -> np.ndarray:
+        """Returns values of f from warped ones."""
+
+
 def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> Prospect:
     """Searches the model for the best knobs at conditions ``[m, conditions]``: spread ones, components, neighbours."""
     m, knobs = len(conditions), policy.spec.action_dim
@@ -56,7 +67,7 @@ def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng
     return Prospect(conditions, best, expected(model, best, conditions), own.min(axis=1), chosen)
 
 
-def expected_at(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+def expected_at(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     """Returns the warped f expected of knobs ``[m, p, knobs]`` at conditions ``[m, conditions]``, ``[m, p]``."""
     m, p, _ = knobs.shape
     repeated = np.broadcast_to(conditions[:, None], (m, p, conditions.shape[1]))

@@ -12,11 +12,12 @@ from ppo.algorithm.components import ignore_knobs
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
 from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.search import best_constant, expected_at, prospect
+from ppo.algorithm.model.search import Predictor, best_constant, expected_at, polished, prospect
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.003  # share of the regret of constant knobs that one component may lose beside several
 HOPELESS = 10.0  # times that loss: after the first steps of a regression it is too much
+CAUTION = 2.0  # standard deviations of the model: what it does not know well may look better to it than it is
 GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
 QUICK_STEPS, LAST_STEPS = 10, 80  # of a regression: in the rounds before, and after the last one
 
@@ -44,6 +45,26 @@ class Effort:
         return cls(min(64, cls.last(knobs).conditions), QUICK_STEPS)
 
 
+@dataclass(frozen=True)
+class Cautious:
+    """A model that expects the more of f the less it knows there.
+
+    Attributes:
+        model: the model.
+    """
+
+    model: GaussianProcess
+
+    def mean(self, states: np.ndarray) -> np.ndarray:
+        """Returns the warped f ``CAUTION`` standard deviations above its mean at states ``[m, dims]``, ``[m]``."""
+        mean, std = self.model.mean_and_std(states)
+        return mean + CAUTION * std
+
+    def unwarped(self, values: np.ndarray) -> np.ndarray:
+        """Returns values of f from warped ones."""
+        return self.model.unwarped(values)
+
+
 def settled(
     policy: Snapshot,
     model: GaussianProcess,
@@ -63,26 +84,27 @@ def settled(
         rng: of the training step.
     """
     spec, conditions = policy.spec, _spread(policy, effort.conditions, rng)
-    knobs = prospect(model, Policy(policy), conditions, rng).knobs
+    knobs = _safe(model, Policy(policy), conditions, rng)
     theta = policy.theta.copy()
     ignore_knobs(spec, theta)
     theta, components = several(replace(policy, theta=theta), model, knobs, conditions, std, effort.steps)
     used = np.bincount(components, minlength=spec.components)
     of_several = replace(policy, theta=theta, live=used > 0)
     fresh = 2 * rng.random((FRESH_CONDITIONS, conditions.shape[1])) - 1  # a law may be bad between the others
-    # What the model does not know well may look better to it than it is.
-    if about is not None and _bound(of_several, model, fresh) >= expected_mean(policy, about, fresh):
+    predictors = (model, Cautious(model))
+    least, safe = (expected_mean(of_several, predictor, fresh) for predictor in predictors)
+    if about is not None and safe >= expected_mean(policy, about, fresh):
         return policy
     if (used > 0).sum() == 1:
         return of_several
-    least = expected_mean(of_several, model, fresh)
     most = ONE_SUFFICES * (best_constant(model, knobs, fresh) - least)
     enough = min(most, model.noise_of(least))  # what the model takes for noise may be what one would gain
     first = int(used.argmax())
     of_one = replace(of_several, live=np.arange(spec.components) == first)
     for steps in (QUICK_STEPS, effort.steps):
         of_one = replace(of_one, theta=alone(spec, of_one.theta, model, first, conditions, steps))
-        loss = expected_mean(of_one, model, fresh) - least
+        ours, ours_safe = (expected_mean(of_one, predictor, fresh) for predictor in predictors)
+        loss = min(ours - least, ours_safe - safe)  # several components are to be better both ways
         if loss > HOPELESS * enough:
             break
     return of_one if loss <= enough else of_several
@@ -106,17 +128,18 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
     return float((by_gate - by_critic).mean()) <= GATE_LOSS * max(float((by_critic - least).mean()), 0.0)
 
 
-def expected_mean(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
+def expected_mean(policy: Snapshot, model: Predictor, conditions: np.ndarray) -> float:
     """Returns the mean f that a model expects of the best of the components in use."""
     each = expected_at(model, means_at(Policy(policy), conditions), conditions)
     return float(model.unwarped(each.min(axis=1)).mean())
 
 
-def _bound(policy: Snapshot, model: GaussianProcess, conditions: np.ndarray) -> float:
-    """Returns the same of an f that is one standard deviation above what is expected."""
-    means = means_at(Policy(policy), conditions).transpose(1, 0, 2)
-    each = (model.mean_and_std(np.concatenate([knobs, conditions], axis=1)) for knobs in means)
-    return float(model.unwarped(np.min([mean + std for mean, std in each], axis=0)).mean())
+def _safe(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns the best knobs ``[m, knobs]`` by the cautious model: those of the least mean, or near to a component."""
+    best = prospect(model, policy, conditions, rng).knobs
+    candidates = np.concatenate([best[:, None], means_at(policy, conditions)], axis=1)
+    chosen = expected_at(Cautious(model), candidates, conditions).argmin(axis=1)
+    return polished(model, candidates[np.arange(len(best)), chosen], conditions)
 
 
 def _spread(policy: Snapshot, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -133,7 +133,7 @@ def test_a_component_that_is_not_good_enough_is_not_kept(model):
 
 
 def test_a_component_is_kept_until_the_model_is_sure_of_better():
-    """The model expects f + std at most, in its warp, of the law that it asks for, and the other process what it says.
+    """Of the law that it asks for the model is sure of less than f + 2 std, in its warp, and the other process says f.
 
     With one component the former is known without the other process.
     """
@@ -145,12 +145,43 @@ def test_a_component_is_kept_until_the_model_is_sure_of_better():
     found = settled(policy, unsure, None, EFFORT, 0.1, of(0))
     dense = np.linspace(-1, 1, 400)[:, None]
     mean, std = unsure.mean_and_std(np.concatenate([Law(found)(dense), dense], axis=1))
-    expects, bound = unsure.unwarped(mean).mean(), unsure.unwarped(mean + std).mean()
+    expects, bound = unsure.unwarped(mean).mean(), unsure.unwarped(mean + settling.CAUTION * std).mean()
     assert bound - expects > 0.05
     own = Quadratic()(Law(policy)(dense), dense).mean()
     for value, kept in ((expects - 0.02, True), (expects + 0.02, True), (bound - 0.02, True), (bound + 0.02, False)):
         after = settled(policy, unsure, about(policy, Quadratic(), value - own), EFFORT, 0.1, of(0))
         assert np.array_equal(after.theta, policy.theta if kept else found.theta)
+
+
+@pytest.mark.parametrize(("caution", "leaves"), [(0.0, True), (2.0, False)])
+def test_a_known_valley_is_not_left_for_one_that_the_model_hopes_for(caution, leaves, monkeypatch):
+    """Of 44 evaluations four lie in the valley that is the better one where c > 0."""
+    monkeypatch.setattr(settling, "CAUTION", caution)
+    states = of(0).uniform(-1, 1, (44, 2))
+    states[:40, 0], states[40:, 0] = -0.5 + 0.5 * states[:40, 0], 0.55 + 0.35 * states[40:, 0]
+    hyper = Hyperparameters(np.array([0.5, 2.0]), 1e-6, 10.0, "low", "rbf")
+    hopeful = GaussianProcess(states, Crossing()(states[:, :1], states[:, 1:]), hyper)
+    expected, doubt = hopeful.mean_and_std(np.array([[-0.6, 1.0], [0.6, 1.0]]))
+    assert expected[1] < expected[0] < expected[1] + 2 * doubt[1]
+    found = settled(constant(-0.55, 0.55, 0.0, live=[True, False, False]), hopeful, None, EFFORT, 0.1, of(0))
+    assert (Law(found)([[1.0]])[0, 0] > 0.5) == leaves
+
+
+@pytest.mark.parametrize(("by_mean", "by_caution", "several"), [(1, 0, False), (0, 1, False), (1, 1, True)])
+def test_several_components_are_worth_it_where_they_are_better_by_the_mean_and_cautiously(
+    by_mean, by_caution, several, model, monkeypatch
+):
+    """One component suffices for this f, and here it is said to lose 1 besides."""
+    original, far = settling.expected_mean, snapshot()
+    for number in range(3):
+        SPEC.place(far.theta, number, np.full(2, 0.9), 0.1)
+
+    def worse(policy, predictor, conditions):
+        lost = by_caution if isinstance(predictor, settling.Cautious) else by_mean
+        return original(policy, predictor, conditions) + lost * (policy.live.sum() == 1)
+
+    monkeypatch.setattr(settling, "expected_mean", worse)
+    assert (settled(far, model, None, EFFORT, 0.1, of(0)).live.sum() > 1) == several
 
 
 def test_noise_that_the_model_takes_for_such_lets_no_more_be_lost(valleys, monkeypatch):
