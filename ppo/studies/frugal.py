@@ -8,7 +8,7 @@ are those of learning, on one thread, with as many runs beside each other as the
 import dataclasses
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -93,9 +93,13 @@ AIMS = {
     "every": tuple(Aim(name, A_COORDINATE * (config.dims or 2), None, 1.0) for name, config in PROBLEMS.items()),
     "large": (
         Aim("Rosenbrock, 1 + 1", 3000, None),
+        Aim("Branin, x1 tuned, 1 + 1", 3000, None),
+        Aim("Branin, x2 tuned, 1 + 1", 3000, None),
         Aim("Hartmann-4, 2 + 2", 3000, None),
         Aim("Hartmann-4, 3 + 1", 3000, None),
         Aim("Hartmann-6, 4 + 2", 10_000, None),
+        Aim("Rosenbrock with noise, 1 + 1", 10_000, None),
+        Aim("Branin with noise, 1 + 1", 10_000, None),
         Aim("shifted Ackley, 1 + 1", 10_000, 0.002),
         Aim("Rosenbrock, 5 + 5", 10_000, 0.4),
         Aim("shifted Ackley, 5 + 5", 10_000, 0.2),
@@ -173,6 +177,7 @@ def run(options: Options) -> None:
     problems = {row["problem"] for found in rows.values() for row in found}
     scales = {problem: measure_scale(noise_free(objective_of(problem))) for problem in problems}
     lines, drawn = [], []
+    medians: dict[tuple[str, int], float] = {}
     for group, found in rows.items():
         for aim in AIMS[group]:
             here = [row for row in found if (row["problem"], row["evaluations"]) == (aim.problem, str(aim.evaluations))]
@@ -181,6 +186,7 @@ def run(options: Options) -> None:
                 name = aim.problem + (", no model" if group == "none" else "")
                 lines.append(_line(name, aim, shares, here))
                 drawn.append((name, aim, shares))
+                medians[name, aim.evaluations] = float(np.median(shares))
     header = [
         "problem, knobs + conditions",
         "N",
@@ -189,7 +195,7 @@ def run(options: Options) -> None:
         "aim (worst)",
         "seconds",
     ]
-    text = f"{__doc__}\n\n{markdown(header, lines)}\n{machine()}\n"
+    text = f"{__doc__}\n\n{markdown(header, lines)}{_tenfold(medians)}\n{machine()}\n"
     (options.out / "frugal.md").write_text(text, encoding="utf-8")
     _draw(options, drawn)
     print(text)
@@ -202,6 +208,19 @@ def _line(name: str, aim: Aim, shares: Sequence[float], rows: Sequence[Row]) -> 
     )
     seconds = f"{np.median(numbers(rows, 'seconds')):.3g}"
     return [name, f"{aim.evaluations:,}", f"{median} ({worst})", mean, aims.strip(), seconds]
+
+
+def _tenfold(medians: Mapping[tuple[str, int], float]) -> str:
+    """Returns a sentence on the rows for which there is one of ten times the evaluations; nothing if there are none."""
+    pairs = [(name, n) for name, n in medians if (name, 10 * n) in medians]
+    worse = [pair for pair in pairs if medians[pair[0], 10 * pair[1]] > max(1.1 * medians[pair], 1e-3)]
+    if not pairs:
+        return ""
+    exceptions = ": not in " + "; ".join(f"{name}: {n:,}" for name, n in worse) if worse else ""
+    return (
+        "\nThe median with ten times the evaluations is at most the larger of 1.1 times the median and 1e-3 "
+        f"in {len(pairs) - len(worse)} of {len(pairs)} rows that have such a row{exceptions}.\n"
+    )
 
 
 def _draw(options: Options, drawn: Sequence[tuple[str, Aim, Sequence[float]]]) -> None:

@@ -5,6 +5,8 @@ before expects most in comparison with the policy: knobs must not look like the 
 there is left out. What was found has no say in the choice, since of values with noise the largest would be too large.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from actors.policy import Policy
@@ -13,7 +15,24 @@ from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import Hyperparameters, factored
 from ppo.algorithm.model.search import expected_at
 
-POINTS, POINTS_A_COORDINATE = 1000, 200  # evaluations that a process takes: so many, or more for many coordinates
+
+class Count(NamedTuple):
+    """A number of evaluations.
+
+    Attributes:
+        least: for few coordinates.
+        a_coordinate: for each of many.
+    """
+
+    least: int
+    a_coordinate: int
+
+    def of(self, dims: int) -> int:
+        """Returns the number for so many coordinates."""
+        return max(self.least, self.a_coordinate * dims)
+
+
+POINTS = Count(1000, 200)  # that a process takes
 NEAR_SHARE = 4  # one of so many evaluations is near the policy
 PROMISING_SHARE, CONSIDERED = 8, 20_000  # one of so many is promising, of so many that are considered at the most
 TURNS = 2
@@ -27,7 +46,7 @@ def selected(evidence: Evidence, policy: Policy, hyper: Hyperparameters | None) 
         policy: the current policy.
         hyper: those of the process so far; None before there is one.
     """
-    n, most = len(evidence), max(POINTS, POINTS_A_COORDINATE * evidence.states.shape[1])
+    n, most = len(evidence), POINTS.of(evidence.states.shape[1])
     if n <= most:
         return np.arange(n)
     if hyper is None:

@@ -20,16 +20,15 @@ from ppo.algorithm.model.gaussian_process import (
     nearly_polynomial,
     of_pairs,
 )
-from ppo.algorithm.model.selection import selected
+from ppo.algorithm.model.selection import Count, selected
 from ppo.algorithm.state import State, part_of, prefixed
 
-FITTED, FITTED_A_COORDINATE = 500, 150  # evaluations: so many, or more for many coordinates, choose the hyperparameters
-# before the last round
-TRIED, TRIED_A_COORDINATE = 300, 50  # evaluations that tell likewise whether f is simpler than its fit, and whether a
-# process about the law is better
+FITTED = Count(500, 150)  # evaluations that choose the hyperparameters before the last round
+TRIED = Count(
+    300, 50
+)  # those that tell whether f is simpler than its fit, and whether a process about the law is better
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
-BOTH_SIDES, BOTH_SIDES_A_COORDINATE = 200, 50  # evaluations up to which a fit tries both sides of the warp again: so
-# many, or more for many coordinates
+BOTH_SIDES = Count(200, 50)  # evaluations up to which a fit tries both sides of the warp again
 STEPS, FURTHER_STEPS = 40, 15  # iterations of a fit, and of one that goes on from another of nearly as many points
 LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 225, 1 / 3  # evaluations of a local process: so many at least; more, up
 # to so many for each coordinate, where they are no more than this share of all
@@ -142,7 +141,7 @@ class Surrogate(Objective):
         taken = selected(self.evidence, policy, hyperparameters)
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
-            most = max(FITTED, FITTED_A_COORDINATE * self.dims)
+            most = FITTED.of(self.dims)
             some, steps = _some(taken, most), STEPS if self._fitted_at < most else FURTHER_STEPS
             hyperparameters = self._simplest(some, self._fit(some, self._guesses(n), steps))
             self._fitted_at = n
@@ -190,7 +189,7 @@ class Surrogate(Objective):
         if self._whole is None:
             return first_guesses(self.dims)
         last = self._whole.hyperparameters
-        few = n <= max(BOTH_SIDES, BOTH_SIDES_A_COORDINATE * self.dims)
+        few = n <= BOTH_SIDES.of(self.dims)
         return [last, *(first_guesses(self.dims) if few else [last.other_kernel])]
 
     def _simplest(self, taken: np.ndarray, found: Hyperparameters) -> Hyperparameters:
@@ -198,7 +197,7 @@ class Surrogate(Objective):
 
         Its likelihood may be the smaller one all the same, since no process is exactly f.
         """
-        few = _some(taken, max(TRIED, TRIED_A_COORDINATE * self.dims))
+        few = _some(taken, TRIED.of(self.dims))
         best, most = found, self._left_out(few, found)
         for simple in (nearly_polynomial, of_pairs)[: 1 if self.dims < 3 else 2]:
             simpler = self._fit(few, [simple(self.dims)], STEPS)
@@ -223,7 +222,7 @@ class Surrogate(Objective):
         frame = Frame(policy, radius)
         if before:
             return Fit(taken, self._fit(taken, [before.hyperparameters], FURTHER_STEPS, frame), frame)
-        few = _some(taken, max(TRIED, TRIED_A_COORDINATE * self.dims))  # it may be refused, and again and again
+        few = _some(taken, TRIED.of(self.dims))  # it may be refused, and again and again
         return Fit(taken, self._fit(few, first_guesses(self.dims), STEPS, frame), frame)
 
     def _gain_of(self, local: Fit) -> float:

@@ -38,6 +38,13 @@ def test_rows_take_the_defaults_but_for_those_without_a_model():
         assert resolve(run.config).model == ("none" if run.group == "none" else "gp")
 
 
+def test_rows_are_compared_with_those_of_ten_times_the_evaluations():
+    medians = {("a", 10): 0.02, ("a", 100): 0.022, ("b", 10): 0.02, ("b", 100): 0.0221, ("c", 10): 1e-9}
+    medians |= {("c", 100): 9e-4, ("c", 1000): 0.0011, ("d", 10): 0.1}
+    assert frugal._tenfold(medians).endswith("in 2 of 4 rows that have such a row: not in b: 10; c: 100.\n")
+    assert frugal._tenfold({("a", 10): 0.1}) == ""
+
+
 def test_the_study_from_end_to_end(tmp_path: pathlib.Path, monkeypatch, capsys):
     problem = Config(env="ppo.studies.budget_problems:Valley", hidden_sizes=(8,), model="none")
     few, many = frugal.Aim("valley", 90, 0.5, 0.7), frugal.Aim("valley", 900, None)

@@ -6,7 +6,7 @@ import pytest
 from ppo.algorithm.model import selection
 from ppo.algorithm.model.evidence import Evidence
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
-from ppo.algorithm.model.selection import selected, spread_out
+from ppo.algorithm.model.selection import Count, selected, spread_out
 from tests.ppo.algorithm.model.processes import policy_of
 from tests.problems import Quadratic
 
@@ -18,8 +18,7 @@ HYPER = Hyperparameters(np.ones(3), 1e-4, 1.0, "low")
 @pytest.fixture(autouse=True)
 def few_points(monkeypatch):
     """Lets a process take 20 evaluations."""
-    monkeypatch.setattr(selection, "POINTS", 20)
-    monkeypatch.setattr(selection, "POINTS_A_COORDINATE", 0)
+    monkeypatch.setattr(selection, "POINTS", Count(20, 0))
 
 
 def evidence(n=100):
@@ -70,12 +69,12 @@ def test_half_are_spread_and_half_promise_more_than_the_policy(monkeypatch):
     made = evidence(400)
     taken = selected(made, POLICY, HYPER)
     assert len(set(taken.tolist())) == 20 and np.array_equal(taken, np.sort(taken))
-    monkeypatch.setattr(selection, "POINTS", 10)
+    monkeypatch.setattr(selection, "POINTS", Count(10, 0))
     spread = selected(made, POLICY, None)
     assert set(spread) <= set(taken)
     first = set(promising(made, POLICY, spread)) & set(taken)
     assert len(first) >= 5
-    monkeypatch.setattr(selection, "POINTS", 20)
+    monkeypatch.setattr(selection, "POINTS", Count(20, 0))
     monkeypatch.setattr(selection, "TURNS", 1)
     assert set(selected(made, POLICY, HYPER)) - set(spread) <= set(promising(made, POLICY, spread))
 
@@ -84,9 +83,9 @@ def test_what_was_found_there_has_no_say_in_what_promises_more(monkeypatch):
     monkeypatch.setattr(selection, "TURNS", 1)
     made = evidence(400)
     taken = selected(made, POLICY, HYPER)
-    monkeypatch.setattr(selection, "POINTS", 10)
+    monkeypatch.setattr(selection, "POINTS", Count(10, 0))
     spread = selected(made, POLICY, None)
-    monkeypatch.setattr(selection, "POINTS", 20)
+    monkeypatch.setattr(selection, "POINTS", Count(20, 0))
     made.values[np.setdiff1d(np.arange(400), spread)] += 100.0
     assert np.array_equal(selected(made, POLICY, HYPER), taken)
 
@@ -96,7 +95,7 @@ def test_no_more_are_considered_than_is_quick(monkeypatch):
     monkeypatch.setattr(selection, "CONSIDERED", 130)
     made = evidence(400)
     taken = selected(made, POLICY, HYPER)
-    monkeypatch.setattr(selection, "POINTS", 10)
+    monkeypatch.setattr(selection, "POINTS", Count(10, 0))
     spread = selected(made, POLICY, None)
     considered = np.setdiff1d(np.arange(400), spread)[::3]
     assert len(considered) == 130 and set(taken) - set(spread) <= set(considered)

@@ -8,6 +8,7 @@ from actors import NetworkSpec, Policy, Snapshot
 from ppo.algorithm.model import selection
 from ppo.algorithm.model import surrogate as module
 from ppo.algorithm.model.amortise import Targets, regressed
+from ppo.algorithm.model.selection import Count
 from ppo.algorithm.model.surrogate import Surrogate
 from tests.ppo.algorithm.model.processes import policy_of
 from tests.problems import Quadratic
@@ -104,8 +105,7 @@ def test_hyperparameters_are_fitted_anew_when_the_evidence_has_grown(fits):
 @pytest.mark.parametrize(("fitted", "few"), [(40, True), (41, False)])
 def test_a_fit_that_takes_no_more_points_than_the_one_before_takes_few_steps(fitted, few, fits, monkeypatch):
     """Nearly a polynomial and pairs start from scratch each time."""
-    monkeypatch.setattr(module, "FITTED", fitted)
-    monkeypatch.setattr(module, "FITTED_A_COORDINATE", 0)
+    monkeypatch.setattr(module, "FITTED", Count(fitted, 0))
     made = surrogate(40)
     made.evidence.add(*evaluations(20, seed=1))
     made.fit(POLICY, 0.0)
@@ -115,8 +115,7 @@ def test_a_fit_that_takes_no_more_points_than_the_one_before_takes_few_steps(fit
 
 
 def test_the_last_fit_is_to_all_points(fits, monkeypatch):
-    monkeypatch.setattr(module, "FITTED", 25)
-    monkeypatch.setattr(module, "FITTED_A_COORDINATE", 0)
+    monkeypatch.setattr(module, "FITTED", Count(25, 0))
     surrogate(40, last=True)
     assert counts(fits) == [(25, 4), (25, 1), (25, 1), (40, 1)]
     assert [steps for *_, steps in fits] == [*[module.STEPS] * 3, module.FURTHER_STEPS]
@@ -125,8 +124,7 @@ def test_the_last_fit_is_to_all_points(fits, monkeypatch):
 @pytest.mark.parametrize("little", [True, False])
 def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_too(little, fits, monkeypatch):
     """With much evidence it starts from the other kernel besides."""
-    monkeypatch.setattr(module, "BOTH_SIDES", 100 if little else 99)
-    monkeypatch.setattr(module, "BOTH_SIDES_A_COORDINATE", 0)
+    monkeypatch.setattr(module, "BOTH_SIDES", Count(100 if little else 99, 0))
     made = surrogate(40)
     before = made.process.hyperparameters
     made.evidence.add(*evaluations(60, seed=1))
@@ -154,8 +152,7 @@ def test_a_polynomial_is_recognised_and_nothing_else_is(f):
 
 @pytest.mark.parametrize("f", ["pairs", "triples"])
 def test_a_sum_over_pairs_is_recognised_from_few_evaluations_and_then_fitted_to_more(f, fits, monkeypatch):
-    monkeypatch.setattr(module, "TRIED", 120)
-    monkeypatch.setattr(module, "TRIED_A_COORDINATE", 0)
+    monkeypatch.setattr(module, "TRIED", Count(120, 0))
     states = np.random.default_rng(0).uniform(-1, 1, (150, 3))
     x, y, z = states.T
     made = Surrogate(POLICY.spec, 150)
@@ -175,8 +172,7 @@ def test_two_coordinates_are_one_pair_and_it_is_not_tried(fits):
 
 @pytest.mark.parametrize("most", [1000, 20], ids=["all points", "some points"])
 def test_a_state_round_trip_gives_the_same_bits(most, monkeypatch):
-    monkeypatch.setattr(selection, "POINTS", most)
-    monkeypatch.setattr(selection, "POINTS_A_COORDINATE", 0)
+    monkeypatch.setattr(selection, "POINTS", Count(most, 0))
     made, other = surrogate(60), Surrogate(POLICY.spec, 200)
     made.score(*evaluations(9, seed=1))
     other.restore(made.state())
@@ -276,8 +272,7 @@ def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
 
 
 def test_the_first_process_about_the_law_takes_all_its_evaluations_but_is_fitted_to_some(local, fits, monkeypatch):
-    monkeypatch.setattr(module, "TRIED", 30)
-    monkeypatch.setattr(module, "TRIED_A_COORDINATE", 0)
+    monkeypatch.setattr(module, "TRIED", Count(30, 0))
     made, policy = local(60, 0)
     assert made.process.frame is not None
     taken = len(made.process.states)
