@@ -24,9 +24,7 @@ from ppo.algorithm.model.selection import Count, selected
 from ppo.algorithm.state import State, part_of, prefixed
 
 FITTED = Count(500, 150)  # evaluations that choose the hyperparameters before the last round
-TRIED = Count(
-    300, 50
-)  # those that tell whether f is simpler than its fit, and whether a process about the law is better
+TRIED = Count(300, 50)  # those that tell whether f is simpler than its fit, or a process about the law is better
 REFIT = 1.3  # growth of the evidence after which the hyperparameters are fitted anew
 BOTH_SIDES = Count(200, 50)  # evaluations up to which a fit tries both sides of the warp again
 STEPS, FURTHER_STEPS = 40, 15  # iterations of a fit, and of one that goes on from another of nearly as many points
