@@ -224,10 +224,16 @@ class Surrogate(Objective):
         return Fit(taken, self._fit(few, first_guesses(self.dims), STEPS, frame), frame)
 
     def _gain_of(self, local: Fit) -> float:
-        """Returns how much better a local process predicts what both take than that of the whole range, in nats."""
+        """Returns how much better a local process predicts its evaluations than that of the whole range, in nats.
+
+        Each process predicts an evaluation that it takes from the others that it takes.
+        """
         assert self._whole is not None
-        _, ours, theirs = np.intersect1d(local.taken, self._whole.taken, return_indices=True)
-        return float((self._process(local).left_out_density()[ours] - self.whole.left_out_density()[theirs]).mean())
+        taken = local.taken
+        theirs = self.whole.density(self.evidence.states[taken], self.evidence.values[taken])
+        _, here, there = np.intersect1d(taken, self._whole.taken, return_indices=True)
+        theirs[here] = self.whole.left_out_density()[there]
+        return float((self._process(local).left_out_density() - theirs).mean())
 
     def state(self) -> State:
         """Returns the evidence, and what is not a function of it alone."""

@@ -9,7 +9,7 @@ from ppo.algorithm.model import selection
 from ppo.algorithm.model import surrogate as module
 from ppo.algorithm.model.amortise import Targets, regressed
 from ppo.algorithm.model.selection import Count
-from ppo.algorithm.model.surrogate import Surrogate
+from ppo.algorithm.model.surrogate import Fit, Surrogate
 from tests.ppo.algorithm.model.processes import policy_of
 from tests.problems import Quadratic
 
@@ -279,6 +279,22 @@ def test_the_first_process_about_the_law_takes_all_its_evaluations_but_is_fitted
     assert taken >= 40 and counts(fits)[-1] == (30, 4)
     made.fit_local(policy, 0.0)
     assert counts(fits)[-1] == (taken, 1)
+
+
+@pytest.mark.parametrize("common", [0, 5, 40])
+def test_a_process_about_the_law_is_compared_where_the_other_takes_other_evaluations_too(common, local):
+    made, _ = local(60, 0)
+    ours = made._local
+    others = np.setdiff1d(np.arange(60), ours.taken)
+    whole = np.sort(np.append(others, ours.taken[:common]))
+    made._whole = Fit(whole, made._whole.hyperparameters)
+    made._processes = {}
+    expected = []
+    for number in ours.taken:
+        left = [Fit(np.setdiff1d(fit.taken, [number]), fit.hyperparameters, fit.frame) for fit in (ours, made._whole)]
+        state, value = made.evidence.states[[number]], made.evidence.values[[number]]
+        expected.append(np.subtract(*[fit.process(made.evidence).density(state, value)[0] for fit in left]))
+    assert made._gain_of(ours) == pytest.approx(np.mean(expected), rel=0.1)
 
 
 def test_its_window_is_not_narrower_than_what_the_policy_samples(local):
