@@ -10,6 +10,7 @@ from actors.law import centre_states
 from actors.policy import Policy
 
 LEAST_RADIUS = 0.01
+ROUNDING = 1e-9
 
 
 class Frame:
@@ -38,6 +39,10 @@ class Frame:
         found[:, : self._knobs] -= self.centre(states[:, self._knobs :])
         found[:, : self._knobs] /= self.radius
         return found
+
+    def inside(self, states: np.ndarray) -> np.ndarray:
+        """Returns which states ``[m, dims]`` lie in the window, ``[m]`` of bool; the rim does."""
+        return (np.abs(self.coordinates(states)[:, : self._knobs]) <= 1 + ROUNDING).all(axis=1)
 
     def window(self, conditions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the least and the largest knobs of the window, ``[m, knobs]`` each."""

@@ -119,10 +119,12 @@ class Surrogate(Objective):
         """Scores the model on a round ``[m, dims]``, ``[m]`` before it learns from it; returns scalars to log."""
         whole, unknown = self.whole.density(states, values), self.whole.density_unknown(values)
         gain = _mean_gain(whole, unknown)
-        if self._local is not None:
-            local = self.process.density(states, values)
-            self._lead = GAIN_DECAY * self._lead + (1 - GAIN_DECAY) * _mean_gain(local, whole)
-            gain = max(gain, _mean_gain(local, unknown))
+        frame = self.process.frame
+        inside = np.zeros(len(states), bool) if frame is None else frame.inside(states)
+        if inside.any():  # it says nothing of what the policy samples beyond
+            local = self.process.density(states[inside], values[inside])
+            self._lead = GAIN_DECAY * self._lead + (1 - GAIN_DECAY) * _mean_gain(local, whole[inside])
+            gain = max(gain, _mean_gain(local, unknown[inside]))
         self.gain = GAIN_DECAY * self.gain + (1 - GAIN_DECAY) * gain
         return {"charts/model_gain": gain}
 

@@ -21,6 +21,12 @@ def test_a_window_ends_at_the_bounds():
     assert low == pytest.approx(np.array([[-0.9, 0.5]])) and high == pytest.approx(np.array([[-0.1, 1.0]]))
 
 
+def test_a_window_holds_what_is_within_its_radius_in_each_knob():
+    assert Frame(LAW, 0.4).inside(STATES).tolist() == [True, True, True, False]
+    rim = np.array([[-0.9, 0.5, 0.0], [-0.9, 0.49, 0.0], [-0.91, 0.5, 0.0]])
+    assert Frame(LAW, 0.4).inside(rim).tolist() == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("least", "least_radius", "taken", "radius"),
     [

@@ -327,6 +327,23 @@ def test_a_process_that_predicts_rounds_better_stays(local):
     assert made.process.frame is not None and gain > 0
 
 
+def test_a_process_is_not_blamed_for_what_lies_beyond_its_window(local):
+    """Outside the round has what the process of the whole range expects, and inside what f is."""
+    made, policy = local(60, 0)
+    states, values = in_a_winding_valley(200, seed=3)
+    inside = made.process.frame.inside(states)
+    assert 10 < inside.sum() < 150
+    alone, _ = local(60, 0)
+    alone.score(states[inside], values[inside])
+    values = np.where(inside, values, made.whole.unwarped(made.whole.mean(states)))
+    made.score(states, values)
+    made.fit_local(policy, 0.0)
+    assert made.process.frame is not None
+    assert made._lead == alone._lead > 0
+    made.score(states[~inside], values[~inside])
+    assert made._lead == alone._lead
+
+
 def test_a_process_that_is_worse_from_the_start_is_not_fitted_again_soon(local, fits, monkeypatch):
     made, policy = local(60, 0)
     made.leave_law()
