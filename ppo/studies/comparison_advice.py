@@ -16,9 +16,10 @@ EXACT = 1e-4  # share of the regret of constant knobs below which a law needs no
 def advice(results: Sequence[Result], constant_is_best: bool = False) -> str:
     """Returns the advice.
 
-    A law pays if its median regret is below 0.9 of that of constant knobs. Methods whose median is within a factor of
-    1.5 of the best one's, or inside the interval of its inter-quartile mean, are alike, and the one that computes least
-    is advised. Searches at each query are advised apart, for those whose queries may cost evaluations.
+    A law pays if its median regret is below 0.9 of that of constant knobs. Methods are alike whose median is within a
+    factor of 1.5 of the best one's, or where the interval of neither's inter-quartile mean leaves out the other's
+    median; the one that computes least is advised. Searches at each query are advised apart, for those whose queries
+    may cost evaluations.
 
     Args:
         results: results of a problem.
@@ -59,7 +60,8 @@ def _verdict(results: Sequence[Result]) -> tuple[str, str]:
 
 
 def _alike(result: Result, best: Result) -> bool:
-    return result.median <= max(ALIKE * best.median, interval(best.shares)[2])
+    overlap = result.median <= interval(best.shares)[2] and best.median >= interval(result.shares)[1]
+    return result.median <= ALIKE * best.median or overlap
 
 
 def _reason(chosen: Result, free: Sequence[Result], alike: Sequence[Result]) -> str:
