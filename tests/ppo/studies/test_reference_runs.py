@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from ppo.experiments.tables import Table
-from ppo.studies import ablation, budget, control, scaling, tempcontrol, thesis
+from ppo.studies import ablation, budget, control, frugal, scaling, tempcontrol, thesis
 from ppo.studies.runs import Options, missing_runs
 from ppo.studies.tempcontrol_controllers import BY_RULE, TUNED_PID, tuned_controllers
 
@@ -29,6 +29,11 @@ def test_no_run_of_the_thesis_is_missing(group):
 
 def test_no_run_of_budgets_is_missing():
     assert missing_runs(REFERENCE / "budget", budget.runs_of(5, quick=False)) == []
+
+
+@pytest.mark.parametrize("group", ["small", "every", "none"])
+def test_no_run_of_few_evaluations_is_missing(group):
+    assert missing_runs(REFERENCE / "frugal", frugal.runs_of(10, False, group)) == []
 
 
 @pytest.mark.parametrize("task", control.TASKS, ids=lambda task: task.config.env)
