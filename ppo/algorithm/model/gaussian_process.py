@@ -95,7 +95,10 @@ class GaussianProcess:
         targets: warped values, ``[n]``.
         factor: lower Cholesky factor of their covariance, as a share of the variance, ``[n, n]``.
         weights: what the kernel at each state is multiplied with, ``[n]``.
+        repeats: evaluations for each state that it knows of, in the mean: 1, or more where ``informed`` made it.
     """
+
+    repeats = 1.0
 
     def __init__(
         self, states: np.ndarray, values: np.ndarray, hyperparameters: Hyperparameters, frame: Frame | None = None
@@ -180,6 +183,7 @@ class GaussianProcess:
 
     def left_out_density(self) -> np.ndarray:
         """Returns the density of each evaluation as the others predict it (ibid., eq. 5.10 to 5.12), ``[n]``."""
+        assert self.repeats == 1, "it knows of others than those it takes"
         halves = solve_triangular(self.factor, np.eye(len(self.targets)), lower=True, check_finite=False)
         precision = (halves * halves).sum(axis=0)
         return self._density(self.targets, self.targets - self.weights / precision, self.variance / precision)
@@ -208,7 +212,8 @@ class GaussianProcess:
         hyper = self.hyperparameters
         side = 1.0 if hyper.side == "low" else -1.0
         number = KERNEL_NAMES.index(hyper.kernel)
-        scalars = [self.level, self.variance, hyper.noise, hyper.warp, side, self.low, self.range, number]
+        noise = hyper.noise / self.repeats
+        scalars = [self.level, self.variance, noise, hyper.warp, side, self.low, self.range, number]
         return Critic(self.states.copy(), self.weights, hyper.lengths, np.array(scalars))
 
     def loss_and_slopes(self) -> tuple[float, np.ndarray]:

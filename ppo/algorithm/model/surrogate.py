@@ -1,20 +1,16 @@
 """The model as an objective, what it is fitted to, and how far it is believed."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from actors.kernels import KERNEL_NAMES
 from actors.policy import Policy
-from actors.snapshot import NetworkSpec, Snapshot
+from actors.snapshot import NetworkSpec
 from env.objectives import Objective
 from ppo.algorithm.model.evidence import Evidence
+from ppo.algorithm.model.fits import Fit, fit_of, some_of, state_of
 from ppo.algorithm.model.frame import Frame, nearest
 from ppo.algorithm.model.gaussian_process import (
-    SIDES,
     GaussianProcess,
     Hyperparameters,
-    factored,
     first_guesses,
     fit,
     nearly_polynomial,
@@ -37,25 +33,6 @@ MOST_WITHIN = 600  # evaluations of a local process, where more than it needs li
 REACH = 0.3  # std floors of the policy, for each coordinate, that its window reaches at the least
 LEAST_GAIN = 0.3  # nats by which a local process must predict a value better to be preferred
 MUCH_BETTER = 0.5  # nats likewise, for nearly a polynomial and for a sum over pairs
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What a process is made of.
-
-    Attributes:
-        taken: evaluations that it takes, by number, in ascending order.
-        hyperparameters: its hyperparameters.
-        frame: its coordinates; None for the states themselves.
-    """
-
-    taken: np.ndarray
-    hyperparameters: Hyperparameters
-    frame: Frame | None = None
-
-    def process(self, evidence: Evidence) -> GaussianProcess:
-        """Returns the process."""
-        return factored(evidence.states[self.taken], evidence.values[self.taken], self.hyperparameters, self.frame)
 
 
 class Surrogate(Objective):
@@ -112,7 +89,7 @@ class Surrogate(Objective):
     def _process(self, made_of: Fit) -> GaussianProcess:
         local = made_of.frame is not None
         if local not in self._processes:
-            self._processes[local] = made_of.process(self.evidence)
+            self._processes[local] = made_of.informed(self.evidence)
         return self._processes[local]
 
     def score(self, states: np.ndarray, values: np.ndarray) -> dict[str, float]:
@@ -142,7 +119,7 @@ class Surrogate(Objective):
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
             most = FITTED.of(self.dims)
-            some, steps = _some(taken, most), STEPS if self._fitted_at < most else FURTHER_STEPS
+            some, steps = some_of(taken, most), STEPS if self._fitted_at < most else FURTHER_STEPS
             hyperparameters = self._simplest(some, self._fit(some, self._guesses(n), steps))
             self._fitted_at = n
         assert hyperparameters is not None, "fitted now or before"
@@ -197,7 +174,7 @@ class Surrogate(Objective):
 
         Its likelihood may be the smaller one all the same, since no process is exactly f.
         """
-        few = _some(taken, TRIED.of(self.dims))
+        few = some_of(taken, TRIED.of(self.dims))
         best, most = found, self._left_out(few, found)
         for simple in (nearly_polynomial, of_pairs)[: 1 if self.dims < 3 else 2]:
             simpler = self._fit(few, [simple(self.dims)], STEPS)
@@ -222,7 +199,7 @@ class Surrogate(Objective):
         frame = Frame(policy, radius)
         if before:
             return Fit(taken, self._fit(taken, [before.hyperparameters], FURTHER_STEPS, frame), frame)
-        few = _some(taken, TRIED.of(self.dims))  # it may be refused, and again and again
+        few = some_of(taken, TRIED.of(self.dims))  # it may be refused, and again and again
         return Fit(taken, self._fit(few, first_guesses(self.dims), STEPS, frame), frame)
 
     def _gain_of(self, local: Fit) -> float:
@@ -232,25 +209,26 @@ class Surrogate(Objective):
         """
         assert self._whole is not None
         taken = local.taken
-        theirs = self.whole.density(self.evidence.states[taken], self.evidence.values[taken])
+        whole = self._whole.process(self.evidence)
+        theirs = whole.density(self.evidence.states[taken], self.evidence.values[taken])
         _, here, there = np.intersect1d(taken, self._whole.taken, return_indices=True)
-        theirs[here] = self.whole.left_out_density()[there]
+        theirs[here] = whole.left_out_density()[there]
         return float((self._process(local).left_out_density() - theirs).mean())
 
     def state(self) -> State:
         """Returns the evidence, and what is not a function of it alone."""
         return {
             **prefixed("evidence", self.evidence.state()),
-            **prefixed("whole", _fit_state(self._whole)),
-            **prefixed("local", _fit_state(self._local)),
+            **prefixed("whole", state_of(self._whole)),
+            **prefixed("local", state_of(self._local)),
             "scalars": np.array([self._fitted_at, self._local_from, self._lead, self.gain]),
         }
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
         self.evidence.restore(part_of("evidence", state))
-        self._whole = _fit_of(part_of("whole", state), self._spec)
-        self._local = _fit_of(part_of("local", state), self._spec)
+        self._whole = fit_of(part_of("whole", state), self._spec)
+        self._local = fit_of(part_of("local", state), self._spec)
         fitted_at, self._local_from, self._lead, self.gain = state["scalars"].tolist()
         self._fitted_at, self._processes = int(fitted_at), {}
 
@@ -258,32 +236,3 @@ class Surrogate(Objective):
 def _mean_gain(ours: np.ndarray, theirs: np.ndarray) -> float:
     """Returns by how much densities ``[m]`` are larger than others in the mean, of which no single one counts much."""
     return float(np.clip(ours - theirs, -GAIN_LIMIT, GAIN_LIMIT).mean())
-
-
-def _some(taken: np.ndarray, most: int) -> np.ndarray:
-    """Returns so many of the evaluations at the most, from all of them alike."""
-    return taken[np.unique(np.linspace(0, len(taken) - 1, most).astype(int))]
-
-
-def _fit_state(made_of: Fit | None) -> State:
-    """Returns a fit as arrays; all are empty for None."""
-    if made_of is None:
-        return dict.fromkeys(("taken", "numbers", "theta"), np.empty(0))
-    hyper, frame = made_of.hyperparameters, made_of.frame
-    sort = [SIDES.index(hyper.side), KERNEL_NAMES.index(hyper.kernel)]
-    numbers = [*sort, frame.radius if frame else 0.0, hyper.noise, hyper.warp]
-    theta = np.append(frame.policy.snapshot.theta, frame.policy.live[0]) if frame else np.empty(0)
-    return {"taken": made_of.taken, "numbers": np.array([*numbers, *hyper.lengths]), "theta": theta}
-
-
-def _fit_of(state: State, spec: NetworkSpec) -> Fit | None:
-    """Returns the fit that ``_fit_state`` described."""
-    if not len(state["taken"]):
-        return None
-    side, kernel, radius, noise, warp, *lengths = state["numbers"].tolist()
-    hyper = Hyperparameters(np.array(lengths), noise, warp, SIDES[int(side)], KERNEL_NAMES[int(kernel)])
-    frame = None
-    if radius:
-        live = np.arange(spec.components) == int(state["theta"][-1])
-        frame = Frame(Policy(Snapshot(0, spec, state["theta"][:-1], live=live)), radius)
-    return Fit(state["taken"], hyper, frame)
