@@ -177,7 +177,6 @@ def run(options: Options) -> None:
     problems = {row["problem"] for found in rows.values() for row in found}
     scales = {problem: measure_scale(noise_free(objective_of(problem))) for problem in problems}
     lines, drawn = [], []
-    medians: dict[tuple[str, int], float] = {}
     for group, found in rows.items():
         for aim in AIMS[group]:
             here = [row for row in found if (row["problem"], row["evaluations"]) == (aim.problem, str(aim.evaluations))]
@@ -186,7 +185,6 @@ def run(options: Options) -> None:
                 name = aim.problem + (", no model" if group == "none" else "")
                 lines.append(_line(name, aim, shares, here))
                 drawn.append((name, aim, shares))
-                medians[name, aim.evaluations] = float(np.median(shares))
     header = [
         "problem, knobs + conditions",
         "N",
@@ -195,6 +193,7 @@ def run(options: Options) -> None:
         "aim (worst)",
         "seconds",
     ]
+    medians = {(name, aim.evaluations): float(np.median(shares)) for name, aim, shares in drawn}
     text = f"{__doc__}\n\n{markdown(header, lines)}{_tenfold(medians)}\n{machine()}\n"
     (options.out / "frugal.md").write_text(text, encoding="utf-8")
     _draw(options, drawn)

@@ -50,3 +50,8 @@ def evaluated(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Returns the states that actions led to, ``[E * T, dims]``, and f there, in the order of slots and time steps."""
     states = trajectory.final_obs
     return states.reshape(-1, states.shape[2]).copy(), trajectory.objectives[:, 1:].reshape(-1).copy()
+
+
+def some_of(taken: np.ndarray, most: int) -> np.ndarray:
+    """Returns so many of the evaluations at the most, from all of them alike."""
+    return taken[np.unique(np.linspace(0, len(taken) - 1, most).astype(int))]

@@ -7,7 +7,7 @@ import numpy as np
 from actors.kernels import KERNEL_NAMES
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec, Snapshot
-from ppo.algorithm.model.evidence import Evidence
+from ppo.algorithm.model.evidence import Evidence, some_of
 from ppo.algorithm.model.fitc import informed
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import SIDES, GaussianProcess, Hyperparameters, factored
@@ -46,11 +46,6 @@ class Fit:
             return informed(process, evidence.states[some], evidence.values[some])
         except np.linalg.LinAlgError:
             return process
-
-
-def some_of(taken: np.ndarray, most: int) -> np.ndarray:
-    """Returns so many of the evaluations at the most, from all of them alike."""
-    return taken[np.unique(np.linspace(0, len(taken) - 1, most).astype(int))]
 
 
 def state_of(made_of: Fit | None) -> State:

@@ -8,6 +8,7 @@ import numpy as np
 
 from actors.law import centre_states
 from actors.policy import Policy
+from ppo.algorithm.model.evidence import some_of
 
 LEAST_RADIUS = 0.01
 ROUNDING = 1e-9
@@ -70,4 +71,4 @@ def nearest(policy: Policy, states: np.ndarray, least: int, most: int, least_rad
     distances = np.abs(offsets).max(axis=1)
     radius = max(LEAST_RADIUS, least_radius, float(np.sort(distances)[least - 1]))
     inside = np.flatnonzero(distances <= radius)
-    return inside[np.unique(np.linspace(0, len(inside) - 1, most).astype(int))], radius
+    return some_of(inside, most), radius

@@ -5,8 +5,8 @@ import numpy as np
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec
 from env.objectives import Objective
-from ppo.algorithm.model.evidence import Evidence
-from ppo.algorithm.model.fits import Fit, fit_of, some_of, state_of
+from ppo.algorithm.model.evidence import Evidence, some_of
+from ppo.algorithm.model.fits import Fit, fit_of, state_of
 from ppo.algorithm.model.frame import Frame, nearest
 from ppo.algorithm.model.gaussian_process import (
     GaussianProcess,
