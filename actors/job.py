@@ -16,6 +16,7 @@ class Kind(IntEnum):
 
     Training slots are sampled by the policy (``COLLECT``), or planned: the first ones, spread over the whole range
     (``DESIGN``), and those that a model of f chose (``PLAN``). Slots of ``IMAGINE`` run on that model, in the learner.
+    Those of ``PAIR`` are sampled by a policy of several components of which one is in use: two time steps suffice.
     """
 
     COLLECT = 1
@@ -26,11 +27,12 @@ class Kind(IntEnum):
     DESIGN = 6
     PLAN = 7
     IMAGINE = 8
+    PAIR = 9
 
 
 PLANNED = frozenset({Kind.DESIGN, Kind.PLAN})
 """Kinds whose starts and actions the snapshot's plan gives."""
-SAMPLED = frozenset({Kind.COLLECT, Kind.IMAGINE})
+SAMPLED = frozenset({Kind.COLLECT, Kind.IMAGINE, Kind.PAIR})
 """Kinds whose actions the policy samples."""
 TRAINING = PLANNED | SAMPLED
 """Kinds that something is learned from."""
@@ -66,6 +68,7 @@ class Job:
         profile: directory that driver processes write their profiles to; None for no profiles.
         components: number of Gaussians of the policy.
         planned: slots of the first planned round, and of those after it; 0 without a model.
+        pairs: slots of a round of ``PAIR``.
     """
 
     problem: Problem
@@ -83,6 +86,7 @@ class Job:
     profile: str | None = None
     components: int = 1
     planned: tuple[int, int] = (0, 0)
+    pairs: int = 0
 
     @functools.cached_property
     def description(self) -> Description:
@@ -101,7 +105,7 @@ class Job:
     def slots(self, kind: Kind) -> int:
         """Returns the number of slots of a round of this kind."""
         if kind in SAMPLED:
-            return self.episodes
+            return self.pairs if kind == Kind.PAIR else self.episodes
         if kind in PLANNED:
             return self.planned[kind == Kind.PLAN]
         starts = self.starts(kind)
@@ -111,12 +115,12 @@ class Job:
         """Returns the evaluations of f that a slot of this kind takes, outside tuning 0."""
         if self.problem.family != "tuning":
             return 0
-        return self.time_steps + self.evaluate_starts if kind in SAMPLED else 1
+        return self.length(kind) + self.evaluate_starts if kind in SAMPLED else 1
 
     def length(self, kind: Kind) -> int:
         """Returns the time steps of a slot of this kind."""
         if kind in SAMPLED:
-            return self.time_steps
+            return 2 if kind == Kind.PAIR else self.time_steps
         return self.eval_time_steps if kind == Kind.EVALUATE else 1
 
     def layout(self, kind: Kind) -> Layout:

@@ -20,7 +20,8 @@ from actors.trajectory import Trajectory
 from env.errors import UsageError
 from env.objectives import Objective
 
-SEEDS = {Kind.COLLECT: Stream.ENV, Kind.IMAGINE: Stream.IMAGINED_ENV}
+REAL = Stream.ENV, Stream.STARTS, Stream.ACTIONS
+IMAGINED = Stream.IMAGINED_ENV, Stream.IMAGINED_STARTS, Stream.IMAGINED_ACTIONS
 
 
 class Collector:
@@ -121,17 +122,18 @@ class Collector:
     def _noise(self, task: Task) -> np.ndarray:
         """Draws the action noise of the slots, ``[n, T, action_dim]``."""
         method = "random" if self._choices else "standard_normal"
-        key = (self.job.seed, task.step, Stream.ACTIONS if task.kind == Kind.COLLECT else Stream.IMAGINED_ACTIONS)
-        shape = (self.job.time_steps, self._action_dim)
-        noise = slot_numbers(method, key, self.job.episodes, slice(task.start, task.stop), shape)
+        _, _, stream = _streams(task.kind)
+        key = (self.job.seed, task.step, stream)
+        shape = (self.job.length(task.kind), self._action_dim)
+        noise = slot_numbers(method, key, self.job.slots(task.kind), slice(task.start, task.stop), shape)
         if self.job.mirrored and not self._choices:
-            noise[:, 1::2] = -noise[:, : self.job.time_steps - 1 : 2]
+            noise[:, 1::2] = -noise[:, : shape[0] - 1 : 2]
         return noise
 
     def _seeds(self, task: Task, episode: np.ndarray) -> list[int]:
         """Returns the environment's seed for the given episode of each slot."""
         # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.
-        step, stream = (task.step, SEEDS[task.kind]) if task.kind in SAMPLED else (0, Stream.EVAL_ENV)
+        step, stream = (task.step, _streams(task.kind)[0]) if task.kind in SAMPLED else (0, Stream.EVAL_ENV)
         slots = range(task.start, task.stop)
         return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
 
@@ -145,13 +147,13 @@ class Collector:
             return {} if starts is None else {"starts": starts[rows], "evaluate_starts": False}
         if self._sampler is None:
             return {} if self._objective is None else {"evaluate_starts": self.job.evaluate_starts}
-        stream = Stream.STARTS if task.kind == Kind.COLLECT else Stream.IMAGINED_STARTS
-        rng = generator(self.job.seed, task.step, stream)
-        starts = self._sampler.sample(self.job.episodes, rng, self.policy, rows)  # type: ignore[arg-type]
+        _, stream, _ = _streams(task.kind)
+        rng, slots = generator(self.job.seed, task.step, stream), self.job.slots(task.kind)
+        starts = self._sampler.sample(slots, rng, self.policy, rows)  # type: ignore[arg-type]
         if starts.shape != (task.stop - task.start, self._sampler.dims):
             raise ValueError(
                 f"{type(self._sampler).__name__}.sample returned {starts.shape} for rows {task.start} to "
-                f"{task.stop - 1} of {self.job.episodes} starts in {self._sampler.dims} dimensions"
+                f"{task.stop - 1} of {slots} starts in {self._sampler.dims} dimensions"
             )
         return {"starts": starts, "evaluate_starts": self.job.evaluate_starts}
 
@@ -183,6 +185,11 @@ def job_sampler(job: Job) -> Sampler | None:
             f"observations; use random or lhs"
         )
     return sampler
+
+
+def _streams(kind: Kind) -> tuple[Stream, Stream, Stream]:
+    """Returns the streams of a sampled slot: the environment's, that of starts and that of actions."""
+    return IMAGINED if kind == Kind.IMAGINE else REAL
 
 
 def _record_objective(trajectory: Trajectory, column: int, env: Any, infos: dict) -> None:

@@ -33,6 +33,8 @@ MOST_WITH_FEW, MOST_WITH_MANY = 1_000_000, 10_000
 """A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all, with at
 most 6 knobs and conditions and with more."""
 DESIGN_SHARE, DESIGN_POINTS = 1 / 3, 10
+LEAST_FOR_TWO_LAWS, MODEL_SHARE = 100_000, 0.25
+"""From so large a budget on, a law without the model may be trained with what is left after this share of it."""
 
 
 def model_suits_budget(evaluations: int | None, dims: int) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from actors.job import Job, Kind
+from actors.job import SAMPLED, Job, Kind
 from actors.trajectory import Trajectory
 
 REUSED = 0
@@ -76,7 +76,7 @@ def rows_of(trajectory: Trajectory, kind: Kind, step: int, kind_of_row: np.dtype
         starts_evaluated: whether f of the starts was evaluated; it is time step 0 then.
     """
     tuning = "f" in (kind_of_row.names or ())
-    first = int(not (tuning and starts_evaluated and kind == Kind.COLLECT)) if tuning else 0
+    first = int(not (starts_evaluated and kind in SAMPLED)) if tuning else 0
     columns = trajectory.rewards.shape[1] + int(tuning) - first
     rows = np.empty((len(trajectory), columns), kind_of_row)
     rows["kind"], rows["step"] = kind, step

@@ -5,7 +5,7 @@ import numpy as np
 from actors.job import Job
 from env.description import Description
 from ppo.config import ResolvedConfig
-from ppo.config.budget import planned_rounds
+from ppo.config.budget import MOST_SLOTS, planned_rounds
 from ppo.config.resolved import starts_are_evaluated
 from ppo.evaluation.check import check_starts
 
@@ -36,6 +36,7 @@ def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: st
         profile=profile,
         components=config.components,
         planned=_planned(config, problem.describe().obs_dim),
+        pairs=MOST_SLOTS,
     )
 
 

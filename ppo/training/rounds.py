@@ -2,7 +2,7 @@
 
 import time
 
-from actors.job import TRAINING, Job, Kind
+from actors.job import SAMPLED, TRAINING, Job, Kind
 from actors.pools.base import Pool
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
@@ -44,7 +44,7 @@ class Rounds:
         finally:
             if self.recorder:
                 self.recorder.end(done is not None)
-        check_finite(done.trajectory, kind == Kind.COLLECT and self._job.evaluate_starts)
+        check_finite(done.trajectory, kind in SAMPLED and self._job.evaluate_starts)
         self._timing.add("broadcast", done.broadcast)
         self._timing.add(PHASE_OF.get(kind, "evaluate"), time.perf_counter() - started - done.broadcast)
         return done.trajectory

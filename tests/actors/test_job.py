@@ -10,7 +10,7 @@ from actors.job import Job, Kind
 from actors.trajectory import Layout
 from env import Problem
 
-TUNING = Job(Problem("tests.problems:Quadratic"), "random", 8, 0, 12, 2, eval_starts=np.zeros((5, 3)))
+TUNING = Job(Problem("tests.problems:Quadratic"), "random", 8, 0, 12, 2, eval_starts=np.zeros((5, 3)), pairs=9)
 CONTROL = Job(
     Problem("tests.problems:TwoDialsEnv", time_steps=8), "env", 8, 0, 6, 8, eval_episodes=4, eval_time_steps=20
 )
@@ -20,6 +20,7 @@ CONTROL = Job(
     ("job", "kind", "slots", "layout"),
     [
         (TUNING, Kind.COLLECT, 12, Layout(2, obs_dim=3, action_dim=2, objectives=True)),
+        (TUNING, Kind.PAIR, 9, Layout(2, obs_dim=3, action_dim=2, objectives=True)),
         (TUNING, Kind.EVALUATE, 5, Layout(1, obs_dim=3, action_dim=2, objectives=True)),
         (CONTROL, Kind.COLLECT, 6, Layout(8, obs_dim=6, action_dim=2, objectives=False)),
         (CONTROL, Kind.EVALUATE, 4, Layout(20, obs_dim=6, action_dim=2, objectives=False)),

@@ -16,7 +16,14 @@ def job(env="rosenbrock", sampler="random", episodes=12, time_steps=2, **changes
     tuning = {"eval_starts": line, "check_starts": line[:4]}
     problem = Problem(env, time_steps=time_steps)
     return Job(
-        problem, sampler, 16, 3, episodes, time_steps, **(tuning if problem.family == "tuning" else control) | changes
+        problem,
+        sampler,
+        16,
+        3,
+        episodes,
+        time_steps,
+        pairs=9,
+        **(tuning if problem.family == "tuning" else control) | changes,
     )
 
 

@@ -6,8 +6,10 @@ Rounds of real slots, their merge and the update of the policy may not live here
 from actors.job import Job
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.model.learner import ModelLearner
+from ppo.algorithm.model.two_laws import TwoLawsLearner
 from ppo.algorithm.valleys import ComponentsLearner
 from ppo.config import ResolvedConfig
+from ppo.config.budget import LEAST_FOR_TWO_LAWS
 
 
 def make_learner(config: ResolvedConfig, job: Job, reused: int = 0) -> Learner:
@@ -21,4 +23,6 @@ def make_learner(config: ResolvedConfig, job: Job, reused: int = 0) -> Learner:
     spec = policy_spec(config, job.description)
     if config.model == "none":
         return (ComponentsLearner if spec.components > 1 else Learner)(config, spec, reused)
-    return ModelLearner(config, spec, job, reused)
+    assert config.evaluations is not None, "a model needs a budget"
+    several = config.evaluations >= LEAST_FOR_TWO_LAWS
+    return (TwoLawsLearner if several else ModelLearner)(config, spec, job, reused)

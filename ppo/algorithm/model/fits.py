@@ -13,7 +13,6 @@ from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import SIDES, GaussianProcess, Hyperparameters, factored
 from ppo.algorithm.state import State
 
-LEAST_NOISE_SHARE = 1e-6  # of the variance of the warped f: with less noise, other evaluations say little
 INFORMING = 20_000_000_000  # evaluations times the square of those taken that inform a process at the most
 
 
@@ -38,8 +37,7 @@ class Fit:
     def informed(self, evidence: Evidence) -> GaussianProcess:
         """Returns the process, informed of evaluations that it does not take where f has noise."""
         process, n, taken = self.process(evidence), len(evidence), len(self.taken)
-        noise = process.variance * process.hyperparameters.noise
-        if self.frame is not None or n == taken or noise < LEAST_NOISE_SHARE * process.targets.var():
+        if self.frame is not None or n == taken or not process.noisy:
             return process
         some = some_of(np.arange(n), min(n, max(taken, INFORMING // taken**2)))
         try:

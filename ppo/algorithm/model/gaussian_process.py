@@ -24,6 +24,7 @@ from ppo.algorithm.model.kernels import KERNELS, Kernel
 Side = Literal["low", "high"]
 SIDES: tuple[Side, ...] = get_args(Side)
 LEAST_NOISE, MOST_NOISE = 1e-11, 10.0
+LEAST_NOISE_SHARE = 1e-6  # of the variance of the warped f: with less noise, other evaluations say little
 LENGTHS = (0.02, 40.0)
 WARPS = (1e-10, 1e2)
 BLOCK_ENTRIES = 40_000
@@ -145,6 +146,11 @@ class GaussianProcess:
         """Returns f for its warped values."""
         hyper = self.hyperparameters
         return unwarped(warped, hyper.warp, hyper.side == "low", self.low, self.range)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether f has noise, as the process sees it, or is less regular than it."""
+        return bool(self.variance * self.hyperparameters.noise >= LEAST_NOISE_SHARE * self.targets.var())
 
     def noise_of(self, value: float) -> float:
         """Returns the standard deviation of the noise about a value of f, in the unit of f."""

@@ -8,10 +8,14 @@ import sys
 import numpy as np
 import pytest
 
+import ppo.algorithm.model
+import ppo.training.job
 from actors.job import Kind
 from ppo import Config, resolve
 from ppo.algorithm.model import ModelLearner
+from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.surrogate import Surrogate
+from ppo.algorithm.model.two_laws import TwoLawsLearner
 from ppo.data.archive import NAME, read_archive
 from ppo.data.rows import KIND_NAMES
 from ppo.train import train
@@ -51,7 +55,7 @@ def kinds(path):
     rows = rows_of(path)
     rounds = dict.fromkeys(zip(rows["step"].tolist(), rows["kind"].tolist(), strict=True))
     found = [(KIND_NAMES[kind], int(((rows["step"] == s) & (rows["kind"] == kind)).sum())) for s, kind in rounds]
-    return [one for one in found if one[0] in ("design", "plan", "collect")]
+    return [one for one in found if one[0] in ("design", "plan", "collect", "pair")]
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +186,24 @@ def test_a_doubted_model_leaves_the_rounds_to_the_policy(tmp_path, bits, monkeyp
     killed_at(4, dataclasses.replace(config, checkpoint_every=2), tmp_path / "cut", ModelLearner)
     without(tmp_path / "cut", "checkpoint.npz")
     assert bits(tmp_path / "cut", run(config, tmp_path / "cut", resume=True)) == expected
+
+
+@pytest.mark.parametrize("step", [1, 2, 7, 11])
+def test_a_run_that_trains_a_second_law_rests_on_its_archive_too(step, tmp_path, bits, monkeypatch):
+    monkeypatch.setattr(ppo.algorithm.model, "LEAST_FOR_TWO_LAWS", 160)
+    monkeypatch.setattr(ppo.training.job, "MOST_SLOTS", 5)
+    monkeypatch.setattr(GaussianProcess, "noisy", True)
+    config = counted(tmp_path / "count", evaluations=160, check=0)
+    expected = bits(tmp_path / "a", run(dataclasses.replace(config, drivers=step % 4), tmp_path / "a"))
+    assert kinds(tmp_path / "a") == [("design", 32), ("plan", 16)] + [("pair", 10)] * 9 + [("plan", 16)]
+    spent = os.path.getsize(tmp_path / "count")
+    for alone in (False, True):
+        path = tmp_path / f"cut-{alone}"
+        killed_at(step, dataclasses.replace(config, checkpoint_every=2), path, TwoLawsLearner)
+        if alone:
+            without(path, *(name for name in ("checkpoint.npz", "law.npz") if (path / name).exists()))
+        assert bits(path, run(config, path, resume=True)) == expected
+    assert os.path.getsize(tmp_path / "count") == 3 * spent
 
 
 def test_reused_evaluations_make_the_run_directory_repeat_the_run(tmp_path):
