@@ -27,6 +27,8 @@ from ppo.algorithm.state import State
 from ppo.config import ResolvedConfig
 from ppo.config.budget import MODEL_SHARE, schedules
 
+SURE = 2.0  # standard errors
+
 
 class TwoLawsLearner(ModelLearner):
     """A learner with a model that may train a second law. It adds the first one to what a checkpoint holds.
@@ -116,13 +118,13 @@ class TwoLawsLearner(ModelLearner):
         return plan_of(np.stack(states, axis=1).reshape(-1, self.knobs + self.conditions), self.knobs)
 
     def _choose(self, trajectory: Trajectory) -> None:
-        """Takes the better of the two laws, by f at the same conditions, and lets the model know of it."""
+        """Takes the second law if it is surely better by f at the same conditions, and lets the model know of it."""
         assert self._finished is not None
-        first, second = trajectory.objectives[:, 1].reshape(-1, 2).mean(axis=0)
-        if first <= second:
-            self._take(self._finished)
-        else:
+        gain = -np.diff(trajectory.objectives[:, 1].reshape(-1, 2))
+        if gain.mean() > SURE * gain.std() / len(gain) ** 0.5:
             self._finished = None
+        else:  # with noise, a round says nothing of small differences, and the model knows of more evaluations
+            self._take(self._finished)
         self._plan = None
         self.surrogate.leave_law()
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
