@@ -28,20 +28,16 @@ SET_BY_BUDGET = (
 
 ROUND, MOST_ROUNDS = 16, 40
 MODEL_COMPONENTS = 6
-LEAST_A_COORDINATE, FEW_COORDINATES = 4, 6
-MOST_WITH_FEW, MOST_WITH_MANY = 1_000_000, 10_000
-"""A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all, with at
-most 6 knobs and conditions and with more."""
+LEAST_A_COORDINATE, MOST_WITH_MODEL = 4, 1_000_000
+"""A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all."""
 DESIGN_SHARE, DESIGN_POINTS = 1 / 3, 10
-LEAST_FOR_TWO_LAWS, MODEL_SHARE = 100_000, 0.25
+LEAST_FOR_TWO_LAWS, MODEL_SHARE = 50_000, 0.25
 """From so large a budget on, a law without the model may be trained with what is left after this share of it."""
 
 
 def model_suits_budget(evaluations: int | None, dims: int) -> bool:
     """Returns whether so many evaluations of f with ``dims`` knobs and conditions are best spent with a model."""
-    if evaluations is None or evaluations < LEAST_A_COORDINATE * dims:
-        return False
-    return evaluations <= (MOST_WITH_FEW if dims <= FEW_COORDINATES else MOST_WITH_MANY)
+    return evaluations is not None and LEAST_A_COORDINATE * dims <= evaluations <= MOST_WITH_MODEL
 
 
 def planned_rounds(evaluations: int, dims: int) -> tuple[int, int, int]:

@@ -6,6 +6,7 @@ Groups of training runs, all but the last with the thesis's budget (30 episodes 
     failure      the observation normaliser left out of the snapshot, as in the thesis's multi-process mode
     samplers     each start sampler and their mix, on four objectives
     algorithms   REINFORCE with a value baseline, at as many evaluations
+    budget       as many evaluations as --evaluations, with the model that such a budget chooses and without
     ten          5 knobs under 5 conditions, ten times the budget; three seeds
 """
 
@@ -28,7 +29,7 @@ BUDGET = Config(
     checkpoint_seconds=0,
 )
 TAKES = ("seeds", "quick", "only")
-GROUPS = ("modes", "failure", "samplers", "algorithms", "ten")
+GROUPS = ("modes", "failure", "samplers", "algorithms", "budget", "ten")
 FEW_SEEDS = 3  # number of seeds of the groups that show an effect without measuring its size, or that take long
 
 
@@ -61,6 +62,22 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
         return [training(name, seed, env=env, sampler=name) for env in ENVS for name in SAMPLERS for seed in numbers]
     if group == "algorithms":
         return [training("reinforce", seed, env=env, algo="reinforce") for env in ENVS for seed in numbers]
+    if group == "budget":
+        # Evaluated at the end alone, so that best is the error of the law.
+        spent = {
+            "episodes": None,
+            "time_steps": None,
+            "training_steps": None,
+            "evaluations": 60 * steps,
+            "eval_every": 10**6,
+        }
+        models = {"--model gp": {"model": "gp"}, "--model none": {"model": "none"}}
+        return [
+            training(name, seed, env=env, **spent, **model)
+            for env in ENVS
+            for name, model in models.items()
+            for seed in numbers
+        ]
     ten = {"dims": 10, "knobs": 5, "training_steps": 10 * steps, "eval_every": 100}
     return [
         training(name, seed, env=env, sampler=name, **ten)

@@ -44,6 +44,7 @@ def write_report(out: pathlib.Path, rows: dict[str, list[Row]]) -> None:
         "modes": modes_table,
         "failure": failure_table,
         "samplers": samplers_table,
+        "budget": budget_table,
         "ten": ten_table,
     }
     parts = ["# The thesis's experiments\n", aims_table(rows)]
@@ -143,6 +144,13 @@ def ten_table(rows: list[Row]) -> str:
         "worst",
     ]
     return "## 5 knobs under 5 conditions\n\n" + markdown(header, lines)
+
+
+def budget_table(rows: list[Row]) -> str:
+    """Returns the errors of laws of a budget, with a model of f and without, as Markdown."""
+    lines = [[*key, *summarised(numbers(runs, "best"))] for key, runs in grouped(rows).items()]
+    header = ["objective", "--evaluations 300000 and", "error: median", "inter-quartile mean", "worst"]
+    return "## Laws of a budget\n\n" + markdown(header, lines)
 
 
 def mix_table(rows: list[Row]) -> str:

@@ -103,9 +103,9 @@ class ModelLearner(Learner):
         assert self.config.evaluations is not None
         return self.evaluations / self.config.evaluations
 
-    def _imagined_schedule(self, last: float = 0.0) -> Schedule:
+    def _imagined_schedule(self, last: float | None = None) -> Schedule:
         """Returns the values of an imagined step; ``last`` is the share that is done of what follows the last round."""
-        return imagined_schedule(self.config, self._spent if not last else 1.0, last)
+        return imagined_schedule(self.config, self._spent if last is None else 1.0, last or 0.0)
 
     def round_snapshot(self) -> Snapshot:
         """Returns what the drivers need for the next round: a planned one's plan is part of it."""

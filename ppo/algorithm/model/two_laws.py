@@ -7,6 +7,7 @@ from the start, and a last planned round evaluates both laws at the same conditi
 """
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from scipy.stats import qmc
@@ -59,11 +60,18 @@ class TwoLawsLearner(ModelLearner):
         if not self._finished_at:
             return super().schedule
         assert self.config.evaluations is not None
-        rest = self.config.evaluations - self._finished_at
-        final = schedules(rest // self._job.evaluations(Kind.PAIR), self.config.std_floor)["std_floor_final"]
-        progress = (self.evaluations - self._finished_at) / rest
-        config = dataclasses.replace(self.config, std_floor_final=final)
-        return schedule(config, config.training_steps * progress)
+        progress = (self.evaluations - self._finished_at) / (self.config.evaluations - self._finished_at)
+        return schedule(self._second_config, self.config.training_steps * progress)
+
+    @property
+    def _second_config(self) -> ResolvedConfig:
+        """The configuration with what a budget sets as it is for the rest; what was given stays as given."""
+        config = self.config
+        assert config.evaluations is not None
+        ours = schedules(config.evaluations // config.time_steps, config.std_floor)
+        theirs = schedules((config.evaluations - self._finished_at) // 2, config.std_floor)
+        fields: dict[str, Any] = {name: value for name, value in theirs.items() if getattr(config, name) == ours[name]}
+        return dataclasses.replace(config, **fields)
 
     def snapshot(self) -> Snapshot:
         """Returns the law: that of the model while the second one is trained."""
@@ -96,7 +104,8 @@ class TwoLawsLearner(ModelLearner):
 
     def _finish(self) -> None:
         """Makes the law of the model, and starts anew with one component."""
-        self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
+        self.surrogate.leave_law()  # so that its window is fitted from the start
+        self.surrogate.fit(self.policy, self._imagined_schedule(0.0).std_floor, last=True)
         self._learn_from_model(last=True)
         self._finished, self._finished_at, self._plan = self.snapshot(), self.evaluations, None
         spec = self.agent.policy
@@ -127,7 +136,7 @@ class TwoLawsLearner(ModelLearner):
             self._take(self._finished)
         self._plan = None
         self.surrogate.leave_law()
-        self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
+        self.surrogate.fit(self.policy, self._imagined_schedule(0.0).std_floor, last=True)
 
     def state(self) -> State:
         """Returns the whole state."""
