@@ -7,7 +7,7 @@ from ppo.studies.runs import FIRST_SEED
 from ppo.studies.thesis import GROUPS, runs_of
 
 
-@pytest.mark.parametrize("group", ["modes", "failure", "samplers", "algorithms", "budget", "ten"])
+@pytest.mark.parametrize("group", GROUPS)
 def test_every_run_has_a_configuration_that_works_and_a_name(group):
     made = runs_of(group, 2, quick=True)
     assert len({run.key for run in made}) == len(made)
@@ -18,6 +18,14 @@ def test_every_run_has_a_configuration_that_works_and_a_name(group):
 
 def test_the_groups_are_these():
     assert GROUPS == ("modes", "failure", "samplers", "algorithms", "budget", "ten")
+
+
+@pytest.mark.parametrize(("quick", "evaluations"), [(True, 12_000), (False, 300_000)])
+def test_a_budget_is_as_many_evaluations_as_the_others_make(quick, evaluations):
+    made = [resolve(run.config) for run in runs_of("budget", 1, quick)]
+    assert {config.evaluations for config in made} == {evaluations}
+    assert [config.model for config in made] == ["gp", "none"] * 4
+    assert all(config.eval_every > config.training_steps for config in made)
 
 
 def test_a_whole_run_has_the_thesis_budget():
