@@ -110,10 +110,9 @@ class TwoLawsLearner(ModelLearner):
         self._finished, self._finished_at, self._plan = self.snapshot(), self.evaluations, None
         spec = self.agent.policy
         self.agent = Agent(spec, self.config)
+        # The mean of component 0 starts in the middle, as it does where there is one component.
         _, bias = spec.views(self.agent.theta)[-1]
-        bias[: self.knobs] = (
-            0.0  # the mean of component 0 starts in the middle, as it does where there is one component
-        )
+        bias[: self.knobs] = 0.0
         self.live = np.arange(spec.components) == 0
 
     def _planned(self, policy: Policy) -> Plan:
