@@ -11,6 +11,8 @@ Groups of training runs, all but the last with the thesis's budget (30 episodes 
 """
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Literal
 
 from ppo.config import Config
 from ppo.studies.runs import FIRST_SEED, Options, run_groups
@@ -63,27 +65,26 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
     if group == "algorithms":
         return [training("reinforce", seed, env=env, algo="reinforce") for env in ENVS for seed in numbers]
     if group == "budget":
-        # Evaluated at the end alone, so that best is the error of the law.
-        spent = {
-            "episodes": None,
-            "time_steps": None,
-            "training_steps": None,
-            "evaluations": 60 * steps,
-            "eval_every": 10**6,
-        }
-        models = {"--model gp": {"model": "gp"}, "--model none": {"model": "none"}}
-        return [
-            training(name, seed, env=env, **spent, **model)
-            for env in ENVS
-            for name, model in models.items()
-            for seed in numbers
-        ]
+        return _budgets(60 * steps, numbers)
     ten = {"dims": 10, "knobs": 5, "training_steps": 10 * steps, "eval_every": 100}
     return [
         training(name, seed, env=env, sampler=name, **ten)
         for name in ("random", "lhs", "heterogeneous")
         for env in ("rosenbrock", "shifted-ackley")
         for seed in numbers[:FEW_SEEDS]
+    ]
+
+
+def _budgets(evaluations: int, seeds: Sequence[int]) -> list[TrainingRun]:
+    """Returns the trainings of a budget. They are evaluated at the end alone, so that the best is the law's error."""
+    sizes = {"episodes": None, "time_steps": None, "training_steps": None}
+    config = dataclasses.replace(BUDGET, **sizes, evaluations=evaluations, eval_every=10**6)  # type: ignore[arg-type]
+    models: tuple[Literal["gp", "none"], ...] = "gp", "none"
+    return [
+        TrainingRun("budget", f"--model {model}", dataclasses.replace(config, env=env, model=model, seed=seed))
+        for env in ENVS
+        for model in models
+        for seed in seeds
     ]
 
 
