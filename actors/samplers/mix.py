@@ -10,7 +10,7 @@ from actors.samplers.latin_hypercube import LatinHypercube
 from actors.samplers.random import Random
 from actors.samplers.uncertainty import Uncertainty
 from env.errors import UsageError, nearest
-from env.names import import_object
+from env.importing import import_object
 
 SAMPLERS: dict[str, type[Sampler]] = {"random": Random, "lhs": LatinHypercube, "uncertainty": Uncertainty}
 HETEROGENEOUS = "random:1,lhs:1,uncertainty:1"

@@ -9,18 +9,10 @@ from env.objectives.branin import Branin
 from env.objectives.crossing_valleys import CrossingValleys
 from env.objectives.hartmann import Hartmann
 from env.objectives.noisy import Noisy
+from env.objectives.plain import PLAIN
 from env.objectives.solve import solve_numerically
 
-OBJECTIVES: dict[str, type[Objective]] = {
-    "ackley": Ackley,
-    "shifted-ackley": ShiftedAckley,
-    "rosenbrock": Rosenbrock,
-    "sphere": Sphere,
-    "branin": Branin,
-    "hartmann": Hartmann,
-    "crossing-valleys": CrossingValleys,
-    "noisy": Noisy,
-}
+OBJECTIVES: dict[str, type[Objective]] = PLAIN | {"noisy": Noisy}
 """Built-in objectives by the name that ``--env`` takes."""
 
 __all__ = [

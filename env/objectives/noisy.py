@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from env.errors import UsageError, nearest
+from env.importing import import_class
 from env.objectives.base import Objective
+from env.objectives.plain import PLAIN
 
 POINTS = 4096  # at which the standard deviation of f is estimated
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # constants of SplitMix64
@@ -104,16 +106,12 @@ def _make(of: str, sizes: dict[str, int | None], kwargs: dict[str, Any]) -> Obje
     Raises:
         UsageError: there is none, or it has other sizes.
     """
-    from env.names import import_class  # imported here, since these import this module
-    from env.objectives import OBJECTIVES
-
     given = {name: value for name, value in sizes.items() if value is not None}
-    known = [name for name, kind in OBJECTIVES.items() if kind is not Noisy]
-    if of in known:
-        return OBJECTIVES[of](**given, **kwargs)
+    if of in PLAIN:
+        return PLAIN[of](**given, **kwargs)
     if ":" not in of:
-        words = f"known are {', '.join(known)} and package.module:Class"
-        raise UsageError(f"--env-kwargs of={of}: unknown{nearest(of, known)}; {words}")
+        words = f"known are {', '.join(PLAIN)} and package.module:Class"
+        raise UsageError(f"--env-kwargs of={of}: unknown{nearest(of, PLAIN)}; {words}")
     objective = import_class("--env-kwargs of=", of, Objective, "env.Objective")(**kwargs)
     for name, value in given.items():
         if value != (own := getattr(objective, name)):
