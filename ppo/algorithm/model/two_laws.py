@@ -29,6 +29,9 @@ from ppo.config import ResolvedConfig
 from ppo.config.budget import MODEL_SHARE, schedules
 
 SURE = 2.0  # standard errors
+SECOND_RATE = 1 / 3
+"""The second law's learning rate, as a share of the first's. Between ripples that are nearly as good as each other,
+small updates average over more samples before they commit."""
 
 
 class TwoLawsLearner(ModelLearner):
@@ -71,7 +74,7 @@ class TwoLawsLearner(ModelLearner):
         ours = schedules(config.evaluations // config.time_steps, config.std_floor)
         theirs = schedules((config.evaluations - self._finished_at) // 2, config.std_floor)
         fields: dict[str, Any] = {name: value for name, value in theirs.items() if getattr(config, name) == ours[name]}
-        return dataclasses.replace(config, **fields)
+        return dataclasses.replace(config, **fields, learning_rate=SECOND_RATE * config.learning_rate)
 
     def snapshot(self) -> Snapshot:
         """Returns the law: that of the model while the second one is trained."""

@@ -89,6 +89,7 @@ def test_the_schedule_of_the_second_law_starts_anew_and_ends_where_such_a_traini
     learner, collector = started(2)
     floors = [learner.schedule.std_floor]
     assert floors[0] == learner.config.std_floor
+    assert learner.schedule.learning_rate == pytest.approx(learner.config.learning_rate / 3)
     while learner.kind == Kind.PAIR:
         trained(learner, collector, 1)
         floors.append(learner.schedule.std_floor)
