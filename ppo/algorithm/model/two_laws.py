@@ -3,7 +3,8 @@
 A model of at most some thousand evaluations takes dozens of ripples over the range of a knob for noise, and more
 evaluations do not teach it better. PPO on real slots alone has no such limit. So a part of a large budget is learned
 from with the model, and that law is finished. If the model sees noise then, the rest trains a policy of one component
-from the start, and a last planned round evaluates both laws at the same conditions.
+from the start, and a last planned round evaluates both laws at the same conditions, and the median of the second one's
+knobs there as constants: a law that ends a ripple off under some conditions may lose to them.
 """
 
 import dataclasses
@@ -28,7 +29,7 @@ from ppo.algorithm.state import State
 from ppo.config import ResolvedConfig
 from ppo.config.budget import MODEL_SHARE, schedules
 
-SURE = 2.0  # standard errors
+CANDIDATES, SURE = 3, 2.0  # of the last round; standard errors
 SECOND_RATE = 1 / 3
 """The second law's learning rate, as a share of the first's. Between ripples that are nearly as good as each other,
 small updates average over more samples before they commit."""
@@ -119,23 +120,29 @@ class TwoLawsLearner(ModelLearner):
         self.live = np.arange(spec.components) == 0
 
     def _planned(self, policy: Policy) -> Plan:
-        """Returns the plan of a round: the last one evaluates both laws, in turn."""
+        """Returns the plan of a round: the last one evaluates the candidates, in turn."""
         if self._finished is None:
             return super()._planned(policy)
-        count = self._job.slots(Kind.PLAN) // 2
-        conditions = 2 * qmc.LatinHypercube(self.conditions, rng=self._rng(0)).random(count) - 1
-        laws = Law(self._finished), Law(self._policy_snapshot())
-        states = [np.concatenate([law(conditions), conditions], axis=1) for law in laws]
-        return plan_of(np.stack(states, axis=1).reshape(-1, self.knobs + self.conditions), self.knobs)
+        slots = self._job.slots(Kind.PLAN)
+        conditions = 2 * qmc.LatinHypercube(self.conditions, rng=self._rng(0)).random(-(-slots // CANDIDATES)) - 1
+        first, second = Law(self._finished)(conditions), Law(self._policy_snapshot())(conditions)
+        knobs = first, second, np.broadcast_to(np.median(second, axis=0), second.shape)
+        states = np.stack([np.concatenate([x, conditions], axis=1) for x in knobs], axis=1)
+        return plan_of(states.reshape(-1, self.knobs + self.conditions)[:slots], self.knobs)
 
     def _choose(self, trajectory: Trajectory) -> None:
-        """Takes the second law if it is surely better by f at the same conditions, and lets the model know of it."""
+        """Takes a later candidate if it is surely better by f at the same conditions, and lets the model know of it."""
         assert self._finished is not None
-        gain = -np.diff(trajectory.objectives[:, 1].reshape(-1, 2))
-        if gain.mean() > SURE * gain.std() / len(gain) ** 0.5:
+        values = trajectory.objectives[:, 1]
+        first, second, constants = values[: len(values) // CANDIDATES * CANDIDATES].reshape(-1, CANDIDATES).T
+        if take_second := _surely_less(second, first):
             self._finished = None
         else:  # with noise, a round says nothing of small differences, and the model knows of more evaluations
             self._take(self._finished)
+        if _surely_less(constants, second if take_second else first):
+            self._finished, self.live = None, np.arange(self.agent.policy.components) == 0
+            knobs = trajectory.final_obs[CANDIDATES - 1, 0, : self.knobs]
+            self.agent.policy.place(self.agent.theta, 0, knobs, self.config.init_std)
         self._plan = None
         self.surrogate.leave_law()
         self.surrogate.fit(self.policy, self._imagined_schedule(0.0).std_floor, last=True)
@@ -151,3 +158,9 @@ class TwoLawsLearner(ModelLearner):
         super().restore(state)
         self._finished_at = int(state["finished_at"])
         self._finished = Snapshot.from_bytes(state["finished"].tobytes()) if len(state["finished"]) else None
+
+
+def _surely_less(values: np.ndarray, others: np.ndarray) -> bool:
+    """Returns whether values ``[n]`` are less than others at the same conditions, by more than chance explains."""
+    gain = others - values
+    return bool(gain.mean() > SURE * gain.std() / len(gain) ** 0.5)

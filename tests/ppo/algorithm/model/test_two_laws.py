@@ -108,23 +108,36 @@ def test_until_both_are_compared_the_law_is_that_of_the_model():
 
 @pytest.mark.usefixtures("noisy")
 @pytest.mark.parametrize(
-    ("second_is_better", "gains"), [(True, [1] * 8), (False, [-1] * 8), (True, [0, 2] * 4), (False, [8] + [0] * 7)]
+    ("chosen", "second", "constants"),  # what those are better by than the first law, under five conditions
+    [
+        ("second", [1] * 5, [0] * 5),
+        ("first", [-1] * 5, [-1] * 5),
+        ("second", [0, 2] * 2 + [2], [-1] * 5),
+        ("first", [5] + [0] * 4, [0, 5] + [0] * 3),
+        ("constants", [1] * 5, [2] * 5),
+        ("second", [1] * 5, [1] * 4 + [2]),
+        ("constants", [-1] * 5, [1] * 5),
+    ],
 )
-def test_both_are_evaluated_at_the_same_conditions_and_the_surely_better_is_kept(second_is_better, gains):
+def test_candidates_are_evaluated_at_the_same_conditions_and_a_surely_better_one_is_taken(chosen, second, constants):
     learner, collector = started(11)
-    first, second = learner.snapshot(), learner.policy.snapshot
+    laws = {"first": learner.snapshot(), "second": learner.policy.snapshot}
     assert learner.kind == Kind.PLAN
     trajectory = collect(learner, collector)
-    conditions = trajectory.final_obs[:, 0, 2:]
-    assert np.array_equal(conditions[::2], conditions[1::2]) and len(np.unique(conditions)) == 8
-    for law, rows in ((first, slice(0, None, 2)), (second, slice(1, None, 2))):
-        assert np.array_equal(trajectory.final_obs[rows, 0, :2], Law(law)(conditions[rows]))
-    trajectory.objectives[::2, 1] = trajectory.objectives[1::2, 1] + gains
+    states = np.split(trajectory.final_obs[:15, 0].reshape(5, 3, 3), 3, axis=1)
+    conditions = states[0][:, 0, 2:]
+    assert len(np.unique(conditions)) == 5 and all(np.array_equal(one[:, 0, 2:], conditions) for one in states)
+    every = trajectory.final_obs[::3, 0, 2:]  # those of the slot left over too
+    knobs = {name: Law(law)(every) for name, law in laws.items()}
+    knobs["constants"] = np.tile(np.median(knobs["second"], axis=0), (6, 1))
+    for place, name in enumerate(knobs):
+        assert np.array_equal(states[place][:, 0, :2], knobs[name][:5])
+    first = trajectory.objectives[:15:3, 1]
+    trajectory.objectives[1:15:3, 1], trajectory.objectives[2:15:3, 1] = first - second, first - constants
     learner.learn(trajectory)
     assert learner.complete
-    chosen = Law(learner.snapshot())(conditions)
-    assert np.array_equal(chosen, Law(second if second_is_better else first)(conditions))
-    assert learner.snapshot().live.sum() == (1 if second_is_better else first.live.sum())
+    assert np.array_equal(Law(learner.snapshot())(every), knobs[chosen])
+    assert learner.snapshot().live.sum() == (laws["first"].live.sum() if chosen == "first" else 1)
     assert learner.judgement() is not None
 
 
