@@ -1,5 +1,6 @@
 """The study of frugal laws trains each row with the defaults, on problems of the sizes that their names say."""
 
+import collections
 import pathlib
 
 import numpy as np
@@ -36,6 +37,15 @@ def test_rows_take_the_defaults_but_for_those_without_a_model():
         others = set(run.config.changed()) - given
         assert others == ({"model", "components"} if run.group == "none" else set())
         assert resolve(run.config).model == ("none" if run.group == "none" else "gp")
+
+
+def test_long_runs_are_done_with_three_seeds():
+    seeds = collections.Counter(
+        (run.problem, run.config.evaluations) for run in frugal.runs_of(10, quick=False, only="large")
+    )
+    few = [row for row, count in seeds.items() if count == 3]
+    assert few == [("Rosenbrock, 5 + 5", 100_000), ("shifted Ackley, 5 + 5", 100_000)]
+    assert set(seeds.values()) == {3, 10}
 
 
 def test_rows_are_compared_with_those_of_ten_times_the_evaluations():
