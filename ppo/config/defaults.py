@@ -31,6 +31,8 @@ TUNING_GAE: dict[str, Any] = {
     "reward": "objective",
     "transform": "symlog",
 }
+TUNING_LARGE: dict[str, Any] = {"hidden_sizes": (64, 64, 64), "learning_rate": 2e-3}
+"""Those of a budget that is too large for a model."""
 CONTROL: dict[str, Any] = {
     "training_steps": 500,
     "sampler": "env",

@@ -15,6 +15,7 @@ from ppo.config.budget import (
     MODEL_COMPONENTS,
     MOST_SLOTS,
     MOST_SLOTS_OF_COMPONENTS,
+    MOST_WITH_MODEL,
     model_suits_budget,
     planned_rounds,
     schedules,
@@ -84,7 +85,10 @@ def _tuning_defaults(config: Config, time_steps: int) -> dict[str, Any]:
     if find_environment(config.env) in OBJECTIVES.values():
         objective = config.problem().objective()
         sizes = {name: getattr(objective, name) for name in ("dims", "knobs") if name not in config.env_kwargs}
-    return defaults.TUNING | sizes | (defaults.TUNING_SLOT if kind == "slot" else defaults.TUNING_GAE)
+    if kind != "slot":
+        return defaults.TUNING | sizes | defaults.TUNING_GAE
+    large = defaults.TUNING_LARGE if (config.evaluations or 0) > MOST_WITH_MODEL else {}
+    return defaults.TUNING | sizes | defaults.TUNING_SLOT | large
 
 
 def _budget_fields(config: Config, values: dict[str, Any]) -> dict[str, Any]:

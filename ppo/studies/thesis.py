@@ -7,12 +7,12 @@ Groups of training runs, all but the last with the thesis's budget (30 episodes 
     samplers     each start sampler and their mix, on four objectives
     algorithms   REINFORCE with a value baseline, at as many evaluations
     budget       as many evaluations as --evaluations, with the model that such a budget chooses and without
-    ten          5 knobs under 5 conditions, ten times the budget; three seeds
+    ten          5 knobs under 5 conditions, ten times the budget, as --evaluations too; three seeds
 """
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from ppo.config import Config
 from ppo.studies.runs import FIRST_SEED, Options, run_groups
@@ -30,6 +30,7 @@ BUDGET = Config(
     checkpoint_every=10**6,  # none: an interrupted study goes on with whole runs
     checkpoint_seconds=0,
 )
+BUDGET_SETS: dict[str, Any] = {"episodes": None, "time_steps": None, "training_steps": None}
 TAKES = ("seeds", "quick", "only")
 GROUPS = ("modes", "failure", "samplers", "algorithms", "budget", "ten")
 FEW_SEEDS = 3  # number of seeds of the groups that show an effect without measuring its size, or that take long
@@ -66,10 +67,12 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
         return [training("reinforce", seed, env=env, algo="reinforce") for env in ENVS for seed in numbers]
     if group == "budget":
         return _budgets(60 * steps, numbers)
-    ten = {"dims": 10, "knobs": 5, "training_steps": 10 * steps, "eval_every": 100}
+    samplers = {name: {"sampler": name, "training_steps": 10 * steps} for name in ("random", "lhs", "heterogeneous")}
+    budget = BUDGET_SETS | {"evaluations": 600 * steps, "model": "none"}  # as the budget chooses, but for --quick
+    variants: dict[str, dict[str, object]] = samplers | {"--evaluations 3000000": budget}
     return [
-        training(name, seed, env=env, sampler=name, **ten)
-        for name in ("random", "lhs", "heterogeneous")
+        training(name, seed, env=env, dims=10, knobs=5, eval_every=100, **changes)
+        for name, changes in variants.items()
         for env in ("rosenbrock", "shifted-ackley")
         for seed in numbers[:FEW_SEEDS]
     ]
@@ -77,8 +80,7 @@ def runs_of(group: str, seeds: int, quick: bool) -> list[TrainingRun]:
 
 def _budgets(evaluations: int, seeds: Sequence[int]) -> list[TrainingRun]:
     """Returns the trainings of a budget. They are evaluated at the end alone, so that the best is the law's error."""
-    sizes = {"episodes": None, "time_steps": None, "training_steps": None}
-    config = dataclasses.replace(BUDGET, **sizes, evaluations=evaluations, eval_every=10**6)  # type: ignore[arg-type]
+    config = dataclasses.replace(BUDGET, **BUDGET_SETS, evaluations=evaluations, eval_every=10**6)
     models: tuple[Literal["gp", "none"], ...] = "gp", "none"
     return [
         TrainingRun("budget", f"--model {model}", dataclasses.replace(config, env=env, model=model, seed=seed))

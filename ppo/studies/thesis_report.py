@@ -137,7 +137,7 @@ def ten_table(rows: list[Row]) -> str:
         lines.append([env, sampler, f"{np.median(numbers(runs, 'median regret')):.3g}", *summarised(shares)])
     header = [
         "objective",
-        "sampler",
+        "sampler or budget",
         "median regret",
         "share of the best constant's: median",
         "inter-quartile mean",

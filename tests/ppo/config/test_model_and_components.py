@@ -104,6 +104,21 @@ def test_the_training_steps_of_a_model_are_its_rounds(env, evaluations):
     assert {name: getattr(resolved, name) for name in schedules(1)} == schedules(evaluations // per_slot)
 
 
+@pytest.mark.parametrize(
+    ("given", "sizes", "rate"),
+    [
+        ({"evaluations": 1_000_000}, (32, 32, 32), 6e-3),
+        ({"evaluations": 1_000_001}, (64, 64, 64), 2e-3),
+        ({"evaluations": 3_000_000, "hidden_sizes": (8,)}, (8,), 2e-3),
+        ({"evaluations": 3_000_000, "advantages": "gae"}, (32, 32, 32), 6e-3),
+        ({"training_steps": 50_000}, (32, 32, 32), 6e-3),
+    ],
+)
+def test_a_budget_too_large_for_a_model_has_a_wider_network_that_learns_more_slowly(given, sizes, rate):
+    config = resolve(Config(**given))
+    assert (config.hidden_sizes, config.learning_rate) == (sizes, rate)
+
+
 def test_a_budget_without_a_model_is_spent_in_slots_of_all_components():
     resolved = resolve(Config(evaluations=1000, components=3, model="none"))
     assert 900 <= resolved.training_steps * resolved.episodes * 6 <= 1000

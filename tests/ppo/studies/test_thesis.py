@@ -1,5 +1,7 @@
 """Every run of the thesis's study has a configuration that works, a name of its own, and the thesis's budget."""
 
+import dataclasses
+
 import pytest
 
 from ppo import resolve
@@ -26,6 +28,16 @@ def test_a_budget_is_as_many_evaluations_as_the_others_make(quick, evaluations):
     assert {config.evaluations for config in made} == {evaluations}
     assert [config.model for config in made] == ["gp", "none"] * 4
     assert all(config.eval_every > config.training_steps for config in made)
+
+
+def test_the_budget_of_ten_dimensions_chooses_no_model_and_the_defaults_of_a_large_one():
+    made = [run for run in runs_of("ten", 1, quick=False) if run.variant.startswith("--evaluations")]
+    assert [run.config.env for run in made] == ["rosenbrock", "shifted-ackley"]
+    for run in made:
+        assert run.variant == f"--evaluations {run.config.evaluations}"
+        config = resolve(dataclasses.replace(run.config, model=None))
+        assert config == resolve(run.config)
+        assert (config.training_steps, config.episodes, config.hidden_sizes) == (50_000, 30, (64, 64, 64))
 
 
 def test_a_whole_run_has_the_thesis_budget():
