@@ -73,7 +73,8 @@ class Config:
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""
     hidden_sizes: tuple[int, ...] | None = None
-    """Widths of the hidden layers of the policy and of the value network (tuning: 32 32 32; control: 64 64)."""
+    """Widths of the hidden layers of the policy and of the value network (tuning: 32 32 32, or 64 64 64 with
+    a budget of more than a million; control: 64 64)."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Activation between the layers."""
     first_layer: Literal["law", "orthogonal"] | None = None
@@ -92,7 +93,8 @@ class Config:
     std_floor_power: float | None = None
     """The floor falls exponentially in this power of the progress: below 1 fast at first and slowly later (0.45)."""
     learning_rate: float | None = None
-    """Adam's step size at the start (tuning: 6e-3; control: 3e-4; usual: 1e-4 to 1e-2)."""
+    """Adam's step size at the start (tuning: 6e-3, or 2e-3 with a budget of more than a million; control: 3e-4; usual:
+    1e-4 to 1e-2)."""
     learning_rate_power: float = 0.6
     """The learning rate falls with this power of the std floor; 0 for not at all."""
     warmup: float | None = None
