@@ -197,10 +197,12 @@ class Surrogate(Objective):
             return None
         taken, radius = nearest(policy, self.evidence.states, count, max(count, MOST_WITHIN), least_radius)
         frame = Frame(policy, radius)
-        if before:
-            return Fit(taken, self._fit(taken, [before.hyperparameters], FURTHER_STEPS, frame), frame)
-        few = some_of(taken, TRIED.of(self.dims))  # it may be refused, and again and again
-        return Fit(taken, self._fit(few, first_guesses(self.dims), STEPS, frame), frame)
+        # From scratch each time: what was taken for noise while the law was off under some conditions would stay noise.
+        guesses = ([before.hyperparameters] if before else []) + first_guesses(self.dims)
+        found = self._fit(some_of(taken, TRIED.of(self.dims)), guesses, STEPS, frame)
+        if before:  # else it may be refused, and again and again
+            found = self._fit(taken, [found], FURTHER_STEPS, frame)
+        return Fit(taken, found, frame)
 
     def _gain_of(self, local: Fit) -> float:
         """Returns how much better a local process predicts its evaluations than that of the whole range, in nats.

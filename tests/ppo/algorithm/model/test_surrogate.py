@@ -261,14 +261,19 @@ def test_laws_of_several_components_and_of_few_evaluations_have_none(local):
     assert local(39, 0)[0].process.frame is None
 
 
-def test_the_process_about_the_law_goes_on_from_the_one_before(local, fits):
+def test_the_process_about_the_law_goes_on_from_the_one_before_and_starts_from_scratch_too(local, fits, monkeypatch):
+    """What is taken for noise while the law is off under some conditions would stay noise otherwise."""
+    monkeypatch.setattr(module, "TRIED", Count(30, 0))
     made, policy = local(60, 0)
-    assert counts(fits) == [(60, 4), (60, 1), (len(made.process.states), 4)]
-    before, whole = made.process.hyperparameters, made.whole
+    points = len(made.process.states)
+    assert counts(fits)[:1] + counts(fits)[-1:] == [(60, 4), (30, 4)]
+    scratch, before, whole = fits[-1][1], made.process.hyperparameters, made.whole
+    fits.clear()
     made.fit_local(policy, 0.0)
-    assert fits[3][1:] == ([(before.kernel, before.side, *before.logs)], module.FURTHER_STEPS)
-    assert len(fits) == 4 and made.whole is whole
-    assert made.process.hyperparameters.logs.tolist() != before.logs.tolist()
+    few, every = fits
+    assert few == (30, [(before.kernel, before.side, *before.logs), *scratch], module.STEPS)
+    assert (every[0], len(every[1]), every[2]) == (points, 1, module.FURTHER_STEPS)
+    assert made.whole is whole and made.process.hyperparameters.logs.tolist() != before.logs.tolist()
 
 
 def test_the_first_process_about_the_law_takes_all_its_evaluations_but_is_fitted_to_some(local, fits, monkeypatch):
