@@ -176,7 +176,7 @@ class GaussianProcess:
         return self.level + found, slope / lengths[:knobs]
 
     def _blocks(self, count: int) -> list[slice]:
-        """Returns slices of so many rows; a block's correlations stay in a core's cache."""
+        """Returns slices of so many rows: a block's correlations, or one factor of them, fit into a core's cache."""
         size = max(1, BLOCK_ENTRIES // len(self.weights))
         return [slice(first, first + size) for first in range(0, count, size)]
 
