@@ -44,7 +44,8 @@ def planned_rounds(evaluations: int, dims: int) -> tuple[int, int, int]:
     """Returns the slots of the first planned round and of each after it, and the number of all rounds.
 
     Together they spend the budget. A round has a multiple of 16 slots, more of them where there are many evaluations.
-    The first takes a third of the budget at the most, and 10 slots for each coordinate.
+    The first takes a third of the budget, or 10 slots for each coordinate where they are less, in whole rounds, and
+    all of a budget that is too small for two rounds.
 
     Args:
         evaluations: the budget.

@@ -68,7 +68,7 @@ class Config:
     --model: as many as docs/method.md says) (tuning)."""
     model: Literal["none", "gp"] | None = None
     """Model of f, fitted to all evaluations, on which the policy learns and which chooses what is evaluated: none, or
-    gp, a Gaussian process (none; with --evaluations: gp) (tuning)."""
+    gp, a Gaussian process (none; gp with --evaluations from 4 for each knob and condition to 1,000,000) (tuning)."""
 
     algo: Literal["ppo", "reinforce"] = "ppo"
     """PPO with a clipped surrogate, or REINFORCE with a value baseline."""

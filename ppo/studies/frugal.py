@@ -1,8 +1,8 @@
 """Laws of few evaluations: --evaluations N with the defaults, and for two rows --model none --components 6.
 
 Mean regret over 128 conditions, as a share of that of the best constant knobs: 0 is the optimum, 1 no better than
-constant knobs. Seeds were not used while anything was chosen. Noise is 5 % of the standard deviation of f. Seconds
-are those that one core works on a training.
+constant knobs. Nothing was chosen by these seeds, but for what docs/results.md says. Noise is 5 % of the standard
+deviation of f. Seconds are those that one core works on a training.
 """
 
 import dataclasses
