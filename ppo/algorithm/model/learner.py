@@ -24,7 +24,15 @@ from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
 from ppo.algorithm.model.search import prospect
-from ppo.algorithm.model.settling import FRESH_CONDITIONS, Effort, expected_mean, followed, gate_suffices, settled
+from ppo.algorithm.model.settling import (
+    FRESH_CONDITIONS,
+    Effort,
+    expected_mean,
+    followed,
+    gate_suffices,
+    proposed,
+    settled,
+)
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
@@ -173,6 +181,7 @@ class ModelLearner(Learner):
             self._settle(effort)
         if last and self.live.sum() > 1:
             snapshot = self._policy_snapshot()
+            self.surrogate.take_nearest(proposed(snapshot, effort, self._rng(6)))
             self._without_critic = gate_suffices(snapshot, self.surrogate.whole, self._rng(4))
         for number in range(LAST_FITS if last and self.live.sum() == 1 else 0):
             self.surrogate.fit_local(self.policy, self._imagined_schedule((number + 1) / LAST_FITS).std_floor)

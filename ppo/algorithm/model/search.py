@@ -69,9 +69,14 @@ def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng
 
 def expected_at(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     """Returns the warped f expected of knobs ``[m, p, knobs]`` at conditions ``[m, conditions]``, ``[m, p]``."""
+    return model.mean(states_of(knobs, conditions)).reshape(knobs.shape[:2])
+
+
+def states_of(knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+    """Returns the states of knobs ``[m, p, knobs]`` under conditions ``[m, conditions]``, ``[m * p, dims]``."""
     m, p, _ = knobs.shape
     repeated = np.broadcast_to(conditions[:, None], (m, p, conditions.shape[1]))
-    return model.mean(np.concatenate([knobs, repeated], axis=2).reshape(m * p, -1)).reshape(m, p)
+    return np.concatenate([knobs, repeated], axis=2).reshape(m * p, -1)
 
 
 def best_constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> float:

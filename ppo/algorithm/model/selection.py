@@ -3,11 +3,15 @@
 Half of them are spread over the range. The others are chosen in two turns, of those for which a process of the ones
 before expects most in comparison with the policy: knobs must not look like the best ones only because what was found
 there is left out. What was found has no say in the choice, since of values with noise the largest would be too large.
+
+After the last round a law of several components is asked what it proposes, and what was found nearest to that is taken
+as well: where the process knows little of a component, it may expect more than the others give.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from actors.policy import Policy
 from ppo.algorithm.model.evidence import Evidence
@@ -57,6 +61,11 @@ def selected(evidence: Evidence, policy: Policy, hyper: Hyperparameters | None) 
         promising = _promising(evidence, policy, hyper, taken, most)
         taken = np.sort(np.append(taken, promising[spread_out(scaled[promising], most // 2 // TURNS)]))
     return taken
+
+
+def nearest_to(states: np.ndarray, evidence: Evidence, hyper: Hyperparameters) -> np.ndarray:
+    """Returns the evaluations nearest to states ``[m, dims]`` in length scales: their numbers in ascending order."""
+    return np.unique(cKDTree(evidence.states / hyper.lengths).query(states / hyper.lengths)[1])
 
 
 def spread_out(points: np.ndarray, count: int) -> np.ndarray:

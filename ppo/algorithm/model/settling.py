@@ -12,7 +12,7 @@ from ppo.algorithm.components import ignore_knobs
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
 from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.search import Predictor, best_constant, expected_at, polished, prospect
+from ppo.algorithm.model.search import Predictor, best_constant, expected_at, polished, prospect, states_of
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.003  # share of the regret of constant knobs that one component may lose beside several
@@ -116,6 +116,12 @@ def followed(policy: Snapshot, model: GaussianProcess, effort: Effort, rng: np.r
     knobs = prospect(model, Policy(policy), conditions, rng).knobs
     targets = Targets(conditions, np.full(len(knobs), live[0]), knobs)
     return replace(policy, theta=regressed(policy.spec, policy.theta, targets, effort.steps))
+
+
+def proposed(policy: Snapshot, effort: Effort, rng: np.random.Generator) -> np.ndarray:
+    """Returns the states that the components in use propose at conditions that fill their range, ``[m, dims]``."""
+    conditions = _spread(policy, effort.conditions, rng)
+    return states_of(means_at(Policy(policy), conditions), conditions)
 
 
 def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Generator) -> bool:

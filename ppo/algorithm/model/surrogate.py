@@ -16,7 +16,7 @@ from ppo.algorithm.model.gaussian_process import (
     nearly_polynomial,
     of_pairs,
 )
-from ppo.algorithm.model.selection import Count, selected
+from ppo.algorithm.model.selection import Count, nearest_to, selected
 from ppo.algorithm.state import State, part_of, prefixed
 
 FITTED = Count(500, 150)  # evaluations that choose the hyperparameters before the last round
@@ -127,6 +127,17 @@ class Surrogate(Objective):
             hyperparameters = self._fit(taken, [hyperparameters], FURTHER_STEPS)
         self._whole, self._processes = Fit(taken, hyperparameters), {}
         self.fit_local(policy, std_floor)
+
+    def take_nearest(self, states: np.ndarray) -> None:
+        """Has the process of the whole range take the evaluations that are nearest to states ``[m, dims]`` as well.
+
+        Where f has noise it is informed of all of them already.
+        """
+        assert self._whole is not None
+        taken, hyperparameters = self._whole.taken, self._whole.hyperparameters
+        if len(taken) < len(self.evidence) and not self.whole.noisy:
+            nearest = nearest_to(states, self.evidence, hyperparameters)
+            self._whole, self._processes = Fit(np.union1d(taken, nearest), hyperparameters), {}
 
     def fit_local(self, policy: Policy, std_floor: float) -> None:
         """Fits the process about the law, where that has one component, and prefers it if it predicts better.

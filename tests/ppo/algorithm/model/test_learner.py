@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from actors.job import Kind, Task
+from actors.policy import Policy
 from actors.rollout import Collector
 from ppo import Config, resolve
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.model import ModelLearner, make_learner, surrogate
 from ppo.algorithm.model import learner as module
+from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.planning import design
 from ppo.algorithm.model.settling import Effort
 from ppo.algorithm.model.surrogate import Surrogate
@@ -250,6 +252,19 @@ def test_a_law_has_a_critic_where_the_gate_does_not_suffice(suffices, monkeypatc
     trained(learner, collector)
     assert (learner.snapshot().critic is None) == suffices
     assert learner._policy_snapshot().critic is None
+
+
+@pytest.mark.usefixtures("little_effort", "settling")
+def test_a_critic_is_asked_about_a_law_once_it_knows_what_was_found_near_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr(Surrogate, "take_nearest", lambda self, states: asked.append(states))
+    monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: asked.append(policy))
+    trained(*learner_and_collector())
+    states, policy = asked
+    live, conditions = int(policy.live.sum()), Effort.last(2).conditions
+    assert live > 1 and states.shape == (live * conditions, 3)
+    law = means_at(Policy(policy), states[::live, 2:])
+    assert np.array_equal(states[:, :2], law.reshape(-1, 2))
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """Of too many evaluations the process takes some all over the range, some near the policy, and what may be better."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from ppo.algorithm.model import selection
 from ppo.algorithm.model.evidence import Evidence
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
-from ppo.algorithm.model.selection import Count, selected, spread_out
+from ppo.algorithm.model.selection import Count, nearest_to, selected, spread_out
 from tests.ppo.algorithm.model.processes import policy_of
 from tests.problems import Quadratic
 
@@ -32,6 +34,15 @@ def test_points_that_are_spread_out_are_each_the_farthest_from_those_before():
     points = np.array([[0.0], [0.1], [1.0], [0.45], [0.9]])
     assert spread_out(points, 4).tolist() == [0, 2, 3, 1]
     assert spread_out(points, 1).tolist() == [0]
+
+
+def test_the_nearest_evaluation_is_that_in_length_scales_and_is_named_once():
+    made = Evidence(3, 4)
+    made.add(np.array([[0.5, 0.0, 0.0], [0.0, 0.3, 0.0], [0.9, 0.9, 0.9], [0.0, -0.2, 0.1]]), np.zeros(4))
+    asked = np.array([[0.0, 0.1, 0.0], [1.0, 1.0, 1.0], [0.8, 0.9, 1.0]])
+    assert nearest_to(asked, made, HYPER).tolist() == [1, 2]
+    assert nearest_to(asked, made, dataclasses.replace(HYPER, lengths=np.array([10.0, 0.1, 1.0]))).tolist() == [0, 2]
+    assert nearest_to(made.states, made, HYPER).tolist() == [0, 1, 2, 3]
 
 
 def test_up_to_the_most_all_are_taken():

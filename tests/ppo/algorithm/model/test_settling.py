@@ -10,7 +10,7 @@ from actors.law import centre_states
 from ppo.algorithm.model import settling
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
-from ppo.algorithm.model.settling import LAST_STEPS, QUICK_STEPS, Effort, followed, gate_suffices, settled
+from ppo.algorithm.model.settling import LAST_STEPS, QUICK_STEPS, Effort, followed, gate_suffices, proposed, settled
 from tests.ppo.algorithm.model.processes import Crossing
 from tests.problems import Quadratic
 
@@ -221,6 +221,15 @@ def test_the_only_component_follows_a_model_about_the_law_within_its_window():
     SPEC.place(policy.theta, 1, np.full(2, 0.2), 0.1)
     knobs = Law(followed(policy, about(policy, Quadratic()), EFFORT, of(0)))(C)
     assert np.abs(knobs - np.clip(Quadratic().best(C), 0.1, 0.3)).max() < 0.05
+
+
+def test_each_component_in_use_proposes_at_each_condition():
+    policy = dataclasses.replace(constant(-0.55, 0.0, 0.55), live=np.array([True, False, True]))
+    states = proposed(policy, Effort(8, 1), of(0))
+    assert states.shape == (16, 2)
+    assert states[:, 0].tolist() == pytest.approx([-0.55, 0.55] * 8, abs=1e-6)
+    assert np.array_equal(states[::2, 1], states[1::2, 1])
+    assert len(np.unique(np.floor(4 * states[::2, 1]))) == 8  # they fill the range
 
 
 def gate(policy, slope):

@@ -56,6 +56,36 @@ def test_it_orders_knobs_as_f_does():
     assert made.dims == 3
 
 
+def test_it_takes_what_was_found_nearest_to_proposals(monkeypatch):
+    """So that they do not look good only because that was left out."""
+    monkeypatch.setattr(selection, "POINTS", Count(20, 0))
+    made, proposals = surrogate(n=100), evaluations(5, seed=1)[0]
+    before, hyperparameters = made._whole.taken, made._whole.hyperparameters
+    errors = np.abs(made.whole.mean(made.evidence.states) - made.whole.warped(made.evidence.values))
+    made.take_nearest(proposals)
+    added = np.setdiff1d(made._whole.taken, before)
+    assert 0 < len(added) <= 5 and np.isin(before, made._whole.taken).all()
+    assert made._whole.hyperparameters is hyperparameters
+    after = np.abs(made.whole.mean(made.evidence.states) - made.whole.warped(made.evidence.values))
+    assert (after[added] < 0.1 * errors[added]).all()
+
+
+def test_a_process_that_takes_or_is_informed_of_all_evaluations_stays_as_it_is(monkeypatch):
+    all_taken = surrogate(n=40)
+    process = all_taken.whole
+    all_taken.take_nearest(evaluations(5, seed=1)[0])
+    assert all_taken.whole is process
+    monkeypatch.setattr(selection, "POINTS", Count(20, 0))
+    noisy = Surrogate(POLICY.spec, 200)
+    states, values = evaluations(100)
+    noisy.evidence.add(states, values + np.random.default_rng(2).normal(0, 0.3, 100))
+    noisy.fit(POLICY, 0.0)
+    process = noisy.whole
+    assert process.noisy
+    noisy.take_nearest(evaluations(5, seed=1)[0])
+    assert noisy.whole is process
+
+
 def test_a_score_is_the_gain_over_knowing_the_mean_and_the_variance_alone():
     made, (states, values) = surrogate(), evaluations(20, seed=1)
     process = made.process
