@@ -1,4 +1,4 @@
-"""Laws of few evaluations: --evaluations N with the defaults, and for two rows --model none --components 6.
+"""Laws of 100 to 100,000 evaluations: --evaluations N with the defaults, and for two rows --model none --components 6.
 
 Mean regret over 128 conditions, as a share of that of the best constant knobs: 0 is the optimum, 1 no better than
 constant knobs. Nothing was chosen by these seeds, but for what docs/results.md says. Noise is 5 % of the standard

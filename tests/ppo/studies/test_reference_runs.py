@@ -31,7 +31,7 @@ def test_no_run_of_budgets_is_missing():
     assert missing_runs(REFERENCE / "budget", budget.runs_of(5, quick=False)) == []
 
 
-@pytest.mark.parametrize("group", ["small", "every", "none"])
+@pytest.mark.parametrize("group", frugal.GROUPS)
 def test_no_run_of_few_evaluations_is_missing(group):
     assert missing_runs(REFERENCE / "frugal", frugal.runs_of(10, False, group)) == []
 
