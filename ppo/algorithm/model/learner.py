@@ -181,8 +181,9 @@ class ModelLearner(Learner):
             self._settle(effort)
         if last and self.live.sum() > 1:
             snapshot = self._policy_snapshot()
-            self.surrogate.take_nearest(proposed(snapshot, effort, self._rng(6)))
             self._without_critic = gate_suffices(snapshot, self.surrogate.whole, self._rng(4))
+            if not self._without_critic:
+                self.surrogate.take_nearest(proposed(snapshot, effort, self._rng(6)))
         for number in range(LAST_FITS if last and self.live.sum() == 1 else 0):
             self.surrogate.fit_local(self.policy, self._imagined_schedule((number + 1) / LAST_FITS).std_floor)
             if self.surrogate.process.frame is None:

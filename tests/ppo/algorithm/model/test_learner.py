@@ -255,16 +255,19 @@ def test_a_law_has_a_critic_where_the_gate_does_not_suffice(suffices, monkeypatc
 
 
 @pytest.mark.usefixtures("little_effort", "settling")
-def test_a_critic_is_asked_about_a_law_once_it_knows_what_was_found_near_it(monkeypatch):
+@pytest.mark.parametrize("suffices", [True, False])
+def test_a_critic_takes_what_was_found_nearest_to_the_law(suffices, monkeypatch):
     asked = []
     monkeypatch.setattr(Surrogate, "take_nearest", lambda self, states: asked.append(states))
-    monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: asked.append(policy))
-    trained(*learner_and_collector())
-    states, policy = asked
-    live, conditions = int(policy.live.sum()), Effort.last(2).conditions
-    assert live > 1 and states.shape == (live * conditions, 3)
-    law = means_at(Policy(policy), states[::live, 2:])
-    assert np.array_equal(states[:, :2], law.reshape(-1, 2))
+    monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: suffices)
+    learner, collector = learner_and_collector()
+    trained(learner, collector)
+    assert len(asked) == 1 - suffices
+    for states in asked:
+        live = int(learner.live.sum())
+        assert live > 1 and states.shape == (live * Effort.last(2).conditions, 3)
+        law = means_at(Policy(learner.snapshot()), states[::live, 2:])
+        assert np.array_equal(states[:, :2], law.reshape(-1, 2))
 
 
 @pytest.fixture
