@@ -4,8 +4,8 @@ Half of them are spread over the range. The others are chosen in two turns, of t
 before expects most in comparison with the policy: knobs must not look like the best ones only because what was found
 there is left out. What was found has no say in the choice, since of values with noise the largest would be too large.
 
-After the last round a law of several components is asked what it proposes, and what was found nearest to that is taken
-as well: where the process knows little of a component, it may expect more than the others give.
+A law's critic takes, besides, what was found nearest to what the law's components propose: where it knows of nothing
+near to a component's knobs, it may expect less of them than of the best ones.
 """
 
 from typing import NamedTuple
