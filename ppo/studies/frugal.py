@@ -243,7 +243,7 @@ def _draw(options: Options, drawn: Sequence[tuple[str, Aim, Sequence[float]]]) -
         if aim.median is not None:
             axis.plot(aim.median, place, "|", color="#ee6677", ms=14, mew=2)
     axis.set_yticks(range(len(drawn)), [f"{name}: {aim.evaluations:,}" for name, aim, _ in drawn])
-    axis.invert_yaxis()
+    axis.set_ylim(len(drawn) - 0.3, -0.7)
     axis.axvline(1, color="#000000", lw=0.8, ls=":")
     axis.set(xscale="log", xlabel="share of the regret of constant knobs: seeds, median, aim (red)")
     axis.grid(alpha=0.3)
