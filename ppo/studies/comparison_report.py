@@ -108,6 +108,8 @@ def draw(path: pathlib.Path, problem: str, results: Sequence[Result]) -> None:
     budgets = sorted({result.evaluations for result in results})
     axis.set(xscale="log", yscale="log", xlabel="evaluations of f", ylabel="share of the regret of constant knobs")
     axis.set_xticks(budgets, [f"{count:,}" for count in budgets])
+    axis.set_xlim(budgets[0] / 1.25, budgets[-1] * 1.25)
+    axis.set_ylim(10 ** np.floor(np.log10(axis.get_ylim()[0])))  # a whole decade, so that two values have a label
     axis.minorticks_off()
     axis.set_title(problem, fontsize=10)
     axis.grid(alpha=0.3)
