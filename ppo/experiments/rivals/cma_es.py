@@ -14,7 +14,7 @@ def cma_es(objective: Metered, evaluations: int, seed: int) -> RivalLaw:
     return solve_and_interpolate(objective, evaluations, seed, solve)
 
 
-def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, seed: int) -> np.ndarray:
+def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, seed: int) -> tuple[np.ndarray, float]:
     """Searches at one condition; see ``Solver``. A single knob is searched beside an idle one, as the package asks."""
     import cma
 
@@ -23,14 +23,14 @@ def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, s
         middle[:knobs] = start
     step = FIRST_STEP if start is None else STEP
     search = cma.CMAEvolutionStrategy(middle, step, {**OPTIONS, "seed": seed + 1})
-    best, least, left = middle[:knobs], np.inf, evaluations
+    best, least, left = middle[:knobs], float("inf"), evaluations
     while left > 0:
         asked = search.ask()
         x = np.array(asked)[:left, :knobs]
         values = f(x)
         left -= len(x)
         if values.min() < least:
-            best, least = x[values.argmin()], values.min()
+            best, least = x[values.argmin()], float(values.min())
         if len(x) == len(asked):
             search.tell(asked, values.tolist())
-    return best
+    return best, least

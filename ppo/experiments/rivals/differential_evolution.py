@@ -14,7 +14,7 @@ def differential_evolution(objective: Metered, evaluations: int, seed: int) -> R
     return solve_and_interpolate(objective, evaluations, seed, solve)
 
 
-def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, seed: int) -> np.ndarray:
+def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, seed: int) -> tuple[np.ndarray, float]:
     """Searches at one condition, in at least five generations where there are evaluations for that; see ``Solver``."""
     from scipy import optimize
 
@@ -25,8 +25,9 @@ def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, s
         population = np.clip(start + REACH * population, -1, 1)
         population[0] = start
     if n < LEAST:
-        return population[np.argmin(f(population))]
-    return optimize.differential_evolution(
+        values = f(population)
+        return population[values.argmin()], float(values.min())
+    result = optimize.differential_evolution(
         lambda x: f(x.T),
         [(-1, 1)] * knobs,
         init=population,
@@ -36,4 +37,5 @@ def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, s
         vectorized=True,
         updating="deferred",
         rng=rng,
-    ).x
+    )
+    return result.x, float(result.fun)
