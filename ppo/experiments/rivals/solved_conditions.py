@@ -16,8 +16,8 @@ START_SHARE, CHECK_SHARE = 1 / 8, 1 / 5  # the most of the evaluations at one co
 Function = Callable[[np.ndarray], np.ndarray]
 """f at one condition: knobs ``[n, knobs]`` -> values ``[n]``."""
 Solver = Callable[[Function, np.ndarray | None, int, int, int], tuple[np.ndarray, float]]
-"""``(f, start, evaluations, knobs, seed) -> (knobs, value)``: a search at one condition, from knobs ``[knobs]`` or none,
-and the best that it evaluated."""
+"""``(f, start, evaluations, knobs, seed) -> (knobs, value)``: a search at one condition, from knobs ``[knobs]`` or
+none, and the best that it evaluated."""
 
 
 @dataclass(frozen=True)
