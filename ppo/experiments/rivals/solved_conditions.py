@@ -65,27 +65,28 @@ def solve_and_interpolate(objective: Metered, evaluations: int, seed: int, solve
         solve: search at one condition.
     """
     from scipy.interpolate import RBFInterpolator
+    from scipy.spatial.distance import cdist
     from scipy.stats import qmc
 
     plan = Plan.of(evaluations, objective.knobs, objective.conditions)
     c = 2 * qmc.LatinHypercube(objective.conditions, rng=seed).random(plan.m) - 1
-    x, f = _solved(objective, c, plan, evaluations, seed, solve)
+    distances = cdist(c, c)
+    x, f = _solved(objective, c, distances, plan, evaluations, seed, solve)
     splines = plan.m > objective.conditions + 1
     if plan.check:
-        x, splines = _checked(objective, c, x, f)
+        x, splines = _checked(objective, c, distances, x, f)
     if not splines:
-        return lambda query: x[np.argmin(np.linalg.norm(query[:, None] - c, axis=2), axis=1)]
+        return lambda query: x[np.argmin(cdist(query, c), axis=1)]
     spline = RBFInterpolator(c, x)
     return lambda query: np.clip(spline(query), -1, 1)
 
 
 def _solved(
-    objective: Metered, c: np.ndarray, plan: Plan, evaluations: int, seed: int, solve: Solver
+    objective: Metered, c: np.ndarray, distances: np.ndarray, plan: Plan, evaluations: int, seed: int, solve: Solver
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the knobs found for the conditions, ``[m, knobs]``, and their f, ``[m]``."""
     m, knobs, rng = len(c), objective.knobs, np.random.default_rng(seed)
     x, f = np.empty((m, knobs)), np.full(m, np.inf)
-    distances = _distances(c)
     first = int(np.argmin(np.linalg.norm(c, axis=1)))
     search = (evaluations - plan.each * (m - 1) - plan.check) // plan.searches
     for number in range(plan.searches):
@@ -108,12 +109,14 @@ def _solved(
     return x, f
 
 
-def _checked(objective: Metered, c: np.ndarray, x: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, bool]:
+def _checked(
+    objective: Metered, c: np.ndarray, distances: np.ndarray, x: np.ndarray, f: np.ndarray
+) -> tuple[np.ndarray, bool]:
     """Returns the knobs ``[m, knobs]`` after each condition has tried others', and whether splines are better."""
     from scipy.interpolate import RBFInterpolator
 
     better, nearest, spline = x.copy(), 0.0, 0.0
-    for at, order in enumerate(np.argsort(_distances(c), axis=1, kind="stable")):
+    for at, order in enumerate(np.argsort(distances, axis=1, kind="stable")):
         others = np.setdiff1d(np.arange(len(c)), at)
         between = np.clip(RBFInterpolator(c[others], x[others])(c[[at]]), -1, 1)
         tried = np.concatenate([x[order[order != at][:NEIGHBOURS]], between])
@@ -122,10 +125,6 @@ def _checked(objective: Metered, c: np.ndarray, x: np.ndarray, f: np.ndarray) ->
         if values.min() < f[at]:
             better[at] = tried[values.argmin()]
     return better, spline <= nearest
-
-
-def _distances(c: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(c[:, None] - c, axis=2)
 
 
 def _at(objective: Metered, c: np.ndarray) -> Function:

@@ -65,18 +65,18 @@ def test_a_condition_in_the_wrong_valley_takes_its_neighbours_knobs():
 
 @pytest.mark.parametrize("evaluations", [7, 20, 100, 333, 3000])
 def test_no_budget_is_exceeded_and_starts_are_knobs_of_solved_conditions(evaluations):
-    ends = []
+    ends, plan = [], Plan.of(evaluations, 2, 1)
 
     def solve(f, start, budget, knobs, seed):
         assert start is None or any((start == end).all() for end in ends)
-        assert (start is None) == (len(ends) < Plan.of(evaluations, 2, 1).searches)
+        assert (start is None) == (len(ends) < plan.searches)
         f(np.zeros((budget, knobs)))
         ends.append(np.full(knobs, len(ends) / 100))
         return ends[-1], 0.0
 
     objective = Metered(QUADRATIC, evaluations)
     law = solve_and_interpolate(objective, evaluations, 1, solve)
-    assert 0.98 * evaluations <= objective.spent <= evaluations
+    assert 0 <= evaluations - objective.spent < plan.searches  # what does not divide among the first searches
     assert law(np.zeros((3, 1))).shape == (3, 2)
 
 
