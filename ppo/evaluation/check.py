@@ -81,16 +81,17 @@ class Check:
     def words(self) -> str:
         """Returns the outcome in a sentence."""
         where = f"{self.conditions} fresh conditions, 95 %; noise of f {self.noise:.2g}"
-        means = f"mean of f {self.law_mean:.4g} against {self.constant_mean:.4g}"
-        if abs(self.gain) <= self.gain_interval:
-            return f"no better than constant knobs: spend more, or do not use it ({means}; {where})"
+        means = f"mean of f {self.law_mean:.4g} against {self.constant_mean:.4g}; {where}"
         size, half, unit = abs(self.gain), self.gain_interval, ""
         if self.constant_mean > 0 and self.law_mean > 0:
             size, half, unit = 100 * size / self.constant_mean, 100 * half / self.constant_mean, " %"
         amount = f"by {size:.3g}{unit} +- {half:.2g}"
-        if self.gain > 0:
-            return f"better by {size:.3g}{unit} +- {half:.2g} than the best constant knobs ({means}; {where})"
-        return f"worse than constant knobs {amount}: spend more, or do not use it ({means}; {where})"
+        if self.gain > self.gain_interval:
+            return f"better {amount} than the best constant knobs ({means})"
+        if self.gain > 0:  # a few conditions may not suffice to see even a large gain
+            return f"perhaps better, {amount}, than constant knobs: check with more evaluations, or spend more ({means})"
+        worse = f"worse than constant knobs {amount}" if -self.gain > self.gain_interval else "no better than constant knobs"
+        return f"{worse}: spend more, or do not use it ({means})"
 
 
 def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> Check:

@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from actors.law import Law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
-from ppo.algorithm.model.search import best_constant, prospect
+from ppo.algorithm.model.gaussian_process import GaussianProcess
+from ppo.algorithm.model.search import SPREAD, best_constant, prospect, states_of
+from ppo.algorithm.model.settling import law_states
 from ppo.algorithm.model.surrogate import Surrogate
 
 CONDITIONS = 256
+BOUNDED, BOUND = 64, 2.0  # conditions at which lower bounds are searched, and how many stds they lie below the mean
 PAYS = 0.01  # share of what the law gains over constant knobs, above which more evaluations pay
+TRIED, REFINEMENTS = 64, 6  # constant knobs at a time, and how often neighbours of the best ones are tried
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,12 @@ class Judgement:
     Attributes:
         law: mean f of the law.
         constant: mean f of the constant knobs that are best by the model.
-        left: mean f by which the best knobs may lie below the law: to the lower bounds that the model gives, one
-            standard deviation below its mean.
+        left: mean f by which the best knobs may lie below the law's: down to the least lower bound of the model, two
+            standard deviations below its mean.
         least_known: the conditions under which the model is least certain of the law.
         uncertainty: the standard deviation of f there.
         more_pays: whether more evaluations may gain more than 1 % of what the law gains over constant knobs.
+        gain: how much better the model predicted the last rounds than the mean and the variance of all f did, in nats.
     """
 
     law: float
@@ -36,15 +40,18 @@ class Judgement:
     least_known: list[float]
     uncertainty: float
     more_pays: bool
+    gain: float
 
     @property
     def words(self) -> str:
         """The judgement in a sentence."""
         where = ", ".join(f"{value:.2f}" for value in self.least_known)
         advice = "more evaluations may pay" if self.more_pays else "more evaluations would hardly pay"
+        doubt = "" if self.gain >= 0 else ", which predicted the last rounds badly and is not to be relied on"
         return (
-            f"by the model, a mean f of {self.law:.4g} beside {self.constant:.4g} with the best constant knobs, and "
-            f"{max(self.left, 0):.2g} left to gain at the most: {advice}; it knows least at c = ({where})"
+            f"by the model{doubt}, a mean f of {self.law:.4g} beside {self.constant:.4g} with the best constant knobs, "
+            f"and up to about {self.left:.2g} left to gain: {advice}; it knows least at c = ({where}), f to "
+            f"+- {self.uncertainty:.2g}"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -54,19 +61,48 @@ class Judgement:
 
 def judge(surrogate: Surrogate, snapshot: Snapshot) -> Judgement:
     """Judges the law in a snapshot by the model that it was made with."""
-    process, whole = surrogate.process, surrogate.whole
-    law, rng = Law(snapshot), np.random.default_rng(0)
     conditions = 2 * qmc.Sobol(surrogate.conditions, scramble=False).random(CONDITIONS) - 1
-    knobs = law(conditions)
-    mean, std = process.mean_and_std(np.concatenate([knobs, conditions], axis=1))
+    states = law_states(snapshot, conditions)
+    process = surrogate.process_for(states)
+    mean, std = process.mean_and_std(states)
     expected = process.unwarped(mean)
-    best = prospect(process, Policy(snapshot), conditions, rng).knobs
-    lowest, spread = process.mean_and_std(np.concatenate([best, conditions], axis=1))
-    left = float((expected - process.unwarped(np.minimum(lowest, mean) - spread)).mean())
-    constant = best_constant(whole, knobs, conditions)
+    law = float(expected.mean())
+    constant = _constant(surrogate.whole, states[:, : surrogate.knobs], conditions)
+    left = float((expected[:BOUNDED] - _lower_bounds(process, Policy(snapshot), states[:BOUNDED])).mean())
     upper = process.unwarped(mean + std) - expected
     least = int(np.argmax(upper))
-    gained = constant - float(expected.mean())
+    more_pays = left > PAYS * (constant - law)
     return Judgement(
-        float(expected.mean()), constant, left, conditions[least].tolist(), float(upper[least]), left > PAYS * gained
+        law, constant, left, conditions[least].tolist(), float(upper[least]), more_pays, float(surrogate.gain)
     )
+
+
+def _constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> float:
+    """Returns the least mean f that the model expects of constant knobs at conditions ``[m, conditions]``.
+
+    Spread knobs and the law's, ``[m, knobs]``, are tried, and then neighbours of the best, nearer and nearer.
+    """
+    rng, scale = np.random.default_rng(0), 0.5
+    spread = 2 * qmc.Sobol(knobs.shape[1], rng=rng).random(TRIED) - 1
+    found = [best_constant(model, some, conditions) for some in (knobs, spread)]
+    for _ in range(REFINEMENTS):
+        best, _ = min(found, key=lambda one: one[1])
+        nearby = np.clip(best + scale * rng.standard_normal((TRIED, len(best))), -1, 1)
+        found.append(best_constant(model, nearby, conditions))
+        scale /= 2
+    return min(mean for _, mean in found)
+
+
+def _lower_bounds(model: GaussianProcess, policy: Policy, law: np.ndarray) -> np.ndarray:
+    """Returns the least f that may be under the conditions of a law's states ``[m, dims]``, ``[m]``.
+
+    Lower bounds of the model are compared over the law's knobs, the model's best ones and spread ones.
+    """
+    knobs, rng = policy.spec.action_dim, np.random.default_rng(0)
+    conditions = law[:, knobs:]
+    low, high = (bound[:, None] for bound in model.window(conditions, knobs))
+    spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
+    best = prospect(model, policy, conditions, rng).knobs
+    tried = np.concatenate([law[:, None, :knobs], best[:, None], spread], axis=1)
+    mean, std = model.mean_and_std(states_of(tried, conditions))
+    return model.unwarped((mean - BOUND * std).reshape(tried.shape[:2]).min(axis=1))

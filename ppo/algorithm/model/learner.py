@@ -27,9 +27,9 @@ from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import (
     FRESH_CONDITIONS,
     Effort,
-    expected_mean,
     followed,
     gate_suffices,
+    law_states,
     proposed,
     settled,
 )
@@ -69,6 +69,7 @@ class ModelLearner(Learner):
         self._without_critic = False
         self._plan: Plan | None = None
         self._first: Snapshot | None = None  # the law that came of what was reused
+        self._kept = False  # whether it is the law at the end
 
     @functools.cached_property
     def _collector(self) -> Collector:
@@ -127,8 +128,12 @@ class ModelLearner(Learner):
     def snapshot(self) -> Snapshot:
         """Returns the law, with a critic where it has one."""
         snapshot = self._policy_snapshot()
-        doubted = self.surrogate.doubted and self._collected > 0
-        if not self.surrogate.fitted or self.live.sum() == 1 or self._without_critic or doubted:
+        doubted = self.surrogate.doubted and self._collected > 0 and not self._kept
+        return snapshot if self._without_critic or doubted else self._with_critic(snapshot)
+
+    def _with_critic(self, snapshot: Snapshot) -> Snapshot:
+        """Returns a policy with the critic that ranks its components, where it has several and there is a model."""
+        if not self.surrogate.fitted or len(Policy(snapshot).live) == 1:
             return snapshot
         return dataclasses.replace(snapshot, critic=self.surrogate.whole.critic())
 
@@ -153,9 +158,9 @@ class ModelLearner(Learner):
         # A law must come of something: where no round was collected, of a model that is doubted.
         if not self.surrogate.doubted or (last and self._collected == 0):
             scalars |= self._learn_from_model(last)
-            if last:
-                self._keep_the_better()
-        if not last:
+        if last:
+            self._keep_the_better()
+        else:
             self.round_snapshot()  # planned now, since this is training and no broadcast
         return scalars
 
@@ -242,11 +247,13 @@ class ModelLearner(Learner):
         if self._first is None:
             return
         conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
-        laws = [self._policy_snapshot(), self._first]
-        now, before = (expected_mean(law, self.surrogate.process, conditions) for law in laws)
+        laws = self.snapshot(), self._with_critic(self._first)
+        states = [law_states(law, conditions) for law in laws]
+        model = self.surrogate.process_for(np.concatenate(states))
+        now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
         if before < now:
             self._take(self._first)
-            self._without_critic = False  # its gate was not compared with this critic
+            self._without_critic, self._kept = False, True  # its gate was not compared with this critic
 
     def judgement(self) -> Judgement | None:
         """Returns what the model says of the law."""
@@ -261,7 +268,8 @@ class ModelLearner(Learner):
 
     def state(self) -> State:
         """Returns the whole state."""
-        ours = {"imagined": self._imagined, "collected": self._collected, "without_critic": self._without_critic}
+        ours = {"imagined": self._imagined, "collected": self._collected}
+        ours |= {"without_critic": self._without_critic, "kept": self._kept}
         return (
             super().state()
             | {name: np.array(value) for name, value in ours.items()}
@@ -273,7 +281,7 @@ class ModelLearner(Learner):
         """Takes over what ``state`` returned."""
         super().restore(state)
         self._imagined, self._collected = int(state["imagined"]), int(state["collected"])
-        self._without_critic = bool(state["without_critic"])
+        self._without_critic, self._kept = bool(state["without_critic"]), bool(state["kept"])
         if "first" in state:
             self._first = Snapshot(0, self.agent.policy, state["first"], live=state["first_live"])
         self.surrogate.restore(part_of("surrogate", state))

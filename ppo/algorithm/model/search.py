@@ -79,11 +79,12 @@ def states_of(knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     return np.concatenate([knobs, repeated], axis=2).reshape(m * p, -1)
 
 
-def best_constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> float:
-    """Returns the least mean f that the model expects of one of knobs ``[m, knobs]`` at all conditions."""
+def best_constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> tuple[np.ndarray, float]:
+    """Returns that of knobs ``[m, knobs]`` of which the model expects the least mean f at all conditions, and it."""
     some = knobs[:: max(1, len(knobs) // 64)]
     repeated = np.broadcast_to(some, (len(conditions), *some.shape))
-    return float(model.unwarped(expected_at(model, repeated, conditions)).mean(axis=0).min())
+    means = model.unwarped(expected_at(model, repeated, conditions)).mean(axis=0)
+    return some[means.argmin()], float(means.min())
 
 
 def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:

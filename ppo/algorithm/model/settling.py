@@ -97,7 +97,7 @@ def settled(
         return policy
     if (used > 0).sum() == 1:
         return of_several
-    most = ONE_SUFFICES * (best_constant(model, knobs, fresh) - least)
+    most = ONE_SUFFICES * (best_constant(model, knobs, fresh)[1] - least)
     enough = min(most, model.noise_of(least))  # what the model takes for noise may be what one would gain
     first = int(used.argmax())
     of_one = replace(of_several, live=np.arange(spec.components) == first)
@@ -138,6 +138,11 @@ def expected_mean(policy: Snapshot, model: Predictor, conditions: np.ndarray) ->
     """Returns the mean f that a model expects of the best of the components in use."""
     each = expected_at(model, means_at(Policy(policy), conditions), conditions)
     return float(model.unwarped(each.min(axis=1)).mean())
+
+
+def law_states(law: Snapshot, conditions: np.ndarray) -> np.ndarray:
+    """Returns the states that a law chooses at conditions ``[m, conditions]``, ``[m, dims]``."""
+    return np.concatenate([Law(law)(conditions), conditions], axis=1)
 
 
 def _safe(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> np.ndarray:

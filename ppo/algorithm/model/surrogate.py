@@ -86,6 +86,12 @@ class Surrogate(Objective):
         assert self._whole is not None, "it is fitted before it is asked"
         return self._process(self._whole)
 
+    def process_for(self, states: np.ndarray) -> GaussianProcess:
+        """Returns the process that predicts best where all states ``[m, dims]`` are: beyond its window that about the
+        law knows nothing."""
+        frame = self.process.frame
+        return self.process if frame is None or frame.inside(states).all() else self.whole
+
     def _process(self, made_of: Fit) -> GaussianProcess:
         local = made_of.frame is not None
         if local not in self._processes:

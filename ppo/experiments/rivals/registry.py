@@ -49,8 +49,8 @@ METHODS = {
     ),
     "cma-es": Method(
         "cma_es:cma_es",
-        "some conditions solved by CMA-ES, each from the best of other solved ones' knobs; between them splines, or the "
-        "nearest one's knobs",
+        "some conditions solved by CMA-ES, each from the best of other solved ones' knobs; between them splines, or "
+        "the nearest one's knobs",
         "solve some conditions and interpolate",
         ("cma",),
     ),

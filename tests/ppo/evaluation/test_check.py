@@ -129,7 +129,12 @@ OUTCOMES = {
         "-13.5 against -15.38",
     ),
     "equal": (found(LAW, LAW), "no better than constant knobs" + NO_GAIN, "4.625 against 4.625"),
-    "unclear": (found(LAW, LAW + UNCLEAR), "no better than constant knobs" + NO_GAIN, "4.625 against 5.125"),
+    "unclear": (
+        found(LAW, LAW + UNCLEAR),
+        "perhaps better, by 9.76 % +- 44, than constant knobs: check with more evaluations, or spend more",
+        "4.625 against 5.125",
+    ),
+    "unclear, negative": (found(LAW + UNCLEAR, LAW), "no better than constant knobs" + NO_GAIN, "5.125 against 4.625"),
 }
 
 

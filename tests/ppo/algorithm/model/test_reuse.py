@@ -8,16 +8,17 @@ import pytest
 from actors import Law
 from actors.job import Kind
 from ppo.algorithm.model import learner as module
-from ppo.algorithm.model.settling import Effort, expected_mean
-from tests.ppo.algorithm.model.test_learner import learner_and_collector, trained
+from ppo.algorithm.model import settling
+from ppo.algorithm.model.settling import Effort, law_states
+from tests.ppo.algorithm.model.test_learner import doubt, learner_and_collector, trained
 from tests.problems import Quadratic
 
 C = np.linspace(-1, 1, 101)[:, None]
 
 
-def reused(components=6):
+def reused(components=6, **changes):
     """Returns a learner that starts from 50 evaluations, and what runs its rounds."""
-    learner, collector = learner_and_collector(50, components=components)
+    learner, collector = learner_and_collector(50, components=components, **changes)
     states = np.random.default_rng(1).uniform(-1, 1, (50, 3))
     learner.imitate(states[:, :2], states[:, 2:], Quadratic()(states[:, :2], states[:, 2:]))
     return learner, collector
@@ -60,11 +61,60 @@ def test_that_law_is_kept_where_what_is_new_makes_a_worse_one(monkeypatch):
     assert len(calls) >= 2
 
 
+def expected(learner, snapshot):
+    """Returns what the model of the whole range expects of a law."""
+    model = learner.surrogate.whole
+    return model.unwarped(model.mean(law_states(snapshot, C))).mean()
+
+
 @pytest.mark.usefixtures("little_effort")
+@pytest.mark.parametrize("doubted", [(), range(1, 100), (1,)])
 @pytest.mark.parametrize("components", [1, 6])
-def test_by_the_model_the_law_is_never_worse_than_that_one(components):
-    learner, collector = reused(components)
-    first = learner.policy.snapshot
+def test_by_the_model_the_law_is_never_worse_than_that_one(components, doubted, monkeypatch):
+    """Nor is it where the model is doubted and rounds that the policy sampled come in between."""
+    learner, collector = reused(components, evaluations=136)
+    first = learner.snapshot()
+    doubt(monkeypatch, doubted)
+    kinds, _ = trained(learner, collector)
+    assert (Kind.COLLECT in kinds) == bool(doubted)
+    now, before = (expected(learner, law) for law in (learner.snapshot(), first))
+    assert now <= before + 1e-9
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_a_law_that_is_kept_is_kept_with_its_critic_though_the_model_is_doubted(monkeypatch):
+    monkeypatch.setattr(settling, "ONE_SUFFICES", -np.inf)
+    monkeypatch.setattr(module, "gate_suffices", lambda policy, model, rng: False)
+    learner, collector = reused(evaluations=136)
+    first = learner.snapshot()
+    assert first.critic is not None
+    doubt(monkeypatch, range(1, 100))
+    monkeypatch.setattr(module.Learner, "learn", spoiled(module.Learner.learn))
     trained(learner, collector)
-    now, before = (expected_mean(law, learner.surrogate.process, C) for law in (learner.policy.snapshot, first))
-    assert now <= before
+    kept, other = learner.snapshot(), learner_and_collector(50, evaluations=136)[0]
+    assert learner.surrogate.doubted and kept.critic is not None
+    assert kept.theta.tobytes() == first.theta.tobytes()
+    other.restore(learner.state())
+    assert other.snapshot().sha256 == kept.sha256
+
+
+def spoiled(learn):
+    """Returns a ``Learner.learn`` after which the policy gives a corner of the knobs."""
+
+    def corner(self, trajectory):
+        scalars = learn(self, trajectory)
+        for component in range(self.agent.policy.components):
+            self.agent.policy.place(self.agent.theta, component, np.ones(2), 0.1)
+        return scalars
+
+    return corner
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_laws_are_compared_by_a_model_that_knows_both(monkeypatch):
+    """The process about the new law knows nothing of the old one, which lies beyond its window."""
+    learner, _ = reused(1)
+    asked = []
+    monkeypatch.setattr(type(learner.surrogate), "process_for", lambda self, at: asked.append(at) or self.whole)
+    learner._keep_the_better()
+    assert np.array_equal(asked[0], np.concatenate([law_states(learner.snapshot(), asked[0][:512, 2:])] * 2))
