@@ -31,13 +31,25 @@ MODEL_COMPONENTS = 6
 LEAST_A_COORDINATE, MOST_WITH_MODEL = 4, 1_000_000
 """A budget chooses a model from so many evaluations for each knob and condition on, and up to so many in all."""
 DESIGN_SHARE, DESIGN_POINTS = 1 / 3, 10
-LEAST_FOR_TWO_LAWS, MODEL_SHARE = 50_000, 0.25
+LEAST_FOR_SECOND_LAW, MODEL_SHARE = 50_000, 0.25
 """From so large a budget on, a law without the model may be trained with what is left after this share of it."""
+NETWORKS_A_COORDINATE, NETWORKS_COORDINATES = 1000, 3
+"""Networks may learn from so many evaluations for each knob and condition, where there are so many of those."""
 
 
 def model_suits_budget(evaluations: int | None, dims: int) -> bool:
     """Returns whether so many evaluations of f with ``dims`` knobs and conditions are best spent with a model."""
     return evaluations is not None and LEAST_A_COORDINATE * dims <= evaluations <= MOST_WITH_MODEL
+
+
+def second_law_suits_budget(evaluations: int) -> bool:
+    """Returns whether so many evaluations of f suffice to train a law without the model beside that of the model."""
+    return evaluations >= LEAST_FOR_SECOND_LAW
+
+
+def networks_suit_budget(evaluations: int, dims: int) -> bool:
+    """Returns whether networks may learn more from so many evaluations of f than a process does."""
+    return dims >= NETWORKS_COORDINATES and evaluations >= NETWORKS_A_COORDINATE * dims
 
 
 def planned_rounds(evaluations: int, dims: int) -> tuple[int, int, int]:

@@ -85,13 +85,14 @@ class Check:
         size, half, unit = abs(self.gain), self.gain_interval, ""
         if self.constant_mean > 0 and self.law_mean > 0:
             size, half, unit = 100 * size / self.constant_mean, 100 * half / self.constant_mean, " %"
-        amount = f"by {size:.3g}{unit} +- {half:.2g}"
+        amount, advice = f"by {size:.3g}{unit} +- {half:.2g}", "spend more, or do not use it"
         if self.gain > self.gain_interval:
             return f"better {amount} than the best constant knobs ({means})"
+        if self.gain < -self.gain_interval:
+            return f"worse than constant knobs {amount}: {advice} ({means})"
         if self.gain > 0:  # a few conditions may not suffice to see even a large gain
-            return f"perhaps better, {amount}, than constant knobs: check with more evaluations, or spend more ({means})"
-        worse = f"worse than constant knobs {amount}" if -self.gain > self.gain_interval else "no better than constant knobs"
-        return f"{worse}: spend more, or do not use it ({means})"
+            return f"perhaps better, {amount}, than constant knobs: check with more evaluations ({means})"
+        return f"no better than constant knobs: {advice} ({means})"
 
 
 def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> Check:

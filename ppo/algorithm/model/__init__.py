@@ -5,11 +5,11 @@ Rounds of real slots, their merge and the update of the policy may not live here
 
 from actors.job import Job
 from ppo.algorithm.learner import Learner, policy_spec
+from ppo.algorithm.model.candidates import CandidatesLearner
 from ppo.algorithm.model.learner import ModelLearner
-from ppo.algorithm.model.two_laws import TwoLawsLearner
 from ppo.algorithm.valleys import ComponentsLearner
 from ppo.config import ResolvedConfig
-from ppo.config.budget import LEAST_FOR_TWO_LAWS
+from ppo.config.budget import networks_suit_budget, second_law_suits_budget
 
 
 def make_learner(config: ResolvedConfig, job: Job, reused: int = 0) -> Learner:
@@ -24,5 +24,5 @@ def make_learner(config: ResolvedConfig, job: Job, reused: int = 0) -> Learner:
     if config.model == "none":
         return (ComponentsLearner if spec.components > 1 else Learner)(config, spec, reused)
     assert config.evaluations is not None, "a model needs a budget"
-    several = config.evaluations >= LEAST_FOR_TWO_LAWS
-    return (TwoLawsLearner if several else ModelLearner)(config, spec, job, reused)
+    others = second_law_suits_budget(config.evaluations) or networks_suit_budget(config.evaluations, spec.obs_dim)
+    return (CandidatesLearner if others else ModelLearner)(config, spec, job, reused)

@@ -9,7 +9,6 @@ from scipy.stats import qmc
 
 from actors.policy import Policy
 from ppo.algorithm.model.frame import means_at
-from ppo.algorithm.model.gaussian_process import GaussianProcess
 
 SPREAD = 128  # knobs over the whole range at each condition
 NEARBY, REFINEMENTS = 16, 5  # knobs about the best ones, so often, before they are polished
@@ -46,7 +45,17 @@ class Predictor(Protocol):
         """Returns values of f from warped ones."""
 
 
-def prospect(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> Prospect:
+class Searchable(Predictor, Protocol):
+    """What is searched for the best knobs: a process, or networks."""
+
+    def mean_and_slope(self, states: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the warped f expected at ``[m, dims]``, ``[m]``, and its slope by the knobs, ``[m, knobs]``."""
+
+    def window(self, conditions: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns between which knobs it predicts at conditions ``[m, conditions]``, ``[m, knobs]`` each."""
+
+
+def prospect(model: Searchable, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> Prospect:
     """Searches the model for the best knobs at conditions ``[m, conditions]``: spread ones, components, neighbours."""
     m, knobs = len(conditions), policy.spec.action_dim
     means = means_at(policy, conditions)
@@ -79,7 +88,7 @@ def states_of(knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     return np.concatenate([knobs, repeated], axis=2).reshape(m * p, -1)
 
 
-def best_constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> tuple[np.ndarray, float]:
+def best_constant(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -> tuple[np.ndarray, float]:
     """Returns that of knobs ``[m, knobs]`` of which the model expects the least mean f at all conditions, and it."""
     some = knobs[:: max(1, len(knobs) // 64)]
     repeated = np.broadcast_to(some, (len(conditions), *some.shape))
@@ -87,7 +96,7 @@ def best_constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndar
     return some[means.argmin()], float(means.min())
 
 
-def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+def polished(model: Searchable, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     """Minimises the model's mean locally, from knobs ``[m, knobs]`` at conditions ``[m, conditions]``.
 
     All rows are one problem to SciPy's L-BFGS-B, since they do not depend on each other.
@@ -108,7 +117,7 @@ def polished(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) 
     return np.where((after <= before)[:, None], best, knobs)
 
 
-def expected(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+def expected(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     """Returns the warped f that a model expects of knobs ``[m, knobs]`` at conditions ``[m, conditions]``, ``[m]``."""
     return model.mean(np.concatenate([knobs, conditions], axis=1))
 

@@ -12,7 +12,15 @@ from ppo.algorithm.components import ignore_knobs
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
 from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.search import Predictor, best_constant, expected_at, polished, prospect, states_of
+from ppo.algorithm.model.search import (
+    Predictor,
+    Searchable,
+    best_constant,
+    expected_at,
+    polished,
+    prospect,
+    states_of,
+)
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.003  # share of the regret of constant knobs that one component may lose beside several
@@ -38,6 +46,11 @@ class Effort:
     def last(cls, knobs: int) -> "Effort":
         """Returns that after the last round. A step takes the cube of conditions times knobs."""
         return cls(max(32, min(512, _power_of_two(max(1, 1024 // knobs)))), LAST_STEPS)
+
+    @classmethod
+    def finest(cls, knobs: int) -> "Effort":
+        """Returns that for networks, which tell more conditions apart."""
+        return cls(max(32, min(512, _power_of_two(max(1, 2048 // knobs)))), LAST_STEPS)
 
     @classmethod
     def quick(cls, knobs: int) -> "Effort":
@@ -110,7 +123,7 @@ def settled(
     return of_one if loss <= enough else of_several
 
 
-def followed(policy: Snapshot, model: GaussianProcess, effort: Effort, rng: np.random.Generator) -> Snapshot:
+def followed(policy: Snapshot, model: Searchable, effort: Effort, rng: np.random.Generator) -> Snapshot:
     """Returns the policy whose only component gives the model's best knobs."""
     conditions, live = _spread(policy, effort.conditions, rng), Policy(policy).live
     knobs = prospect(model, Policy(policy), conditions, rng).knobs

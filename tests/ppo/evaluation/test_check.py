@@ -131,7 +131,7 @@ OUTCOMES = {
     "equal": (found(LAW, LAW), "no better than constant knobs" + NO_GAIN, "4.625 against 4.625"),
     "unclear": (
         found(LAW, LAW + UNCLEAR),
-        "perhaps better, by 9.76 % +- 44, than constant knobs: check with more evaluations, or spend more",
+        "perhaps better, by 9.76 % +- 44, than constant knobs: check with more evaluations",
         "4.625 against 5.125",
     ),
     "unclear, negative": (found(LAW + UNCLEAR, LAW), "no better than constant knobs" + NO_GAIN, "5.125 against 4.625"),

@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-import ppo.algorithm.model
 import ppo.training.job
 from actors.job import Kind
 from ppo import Config, resolve
 from ppo.algorithm.model import ModelLearner
+from ppo.algorithm.model.candidates import CandidatesLearner
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.surrogate import Surrogate
-from ppo.algorithm.model.two_laws import TwoLawsLearner
+from ppo.config import budget
 from ppo.data.archive import NAME, read_archive
 from ppo.data.rows import KIND_NAMES
 from ppo.train import train
@@ -190,7 +190,7 @@ def test_a_doubted_model_leaves_the_rounds_to_the_policy(tmp_path, bits, monkeyp
 
 @pytest.mark.parametrize("step", [1, 2, 7, 11])
 def test_a_run_that_trains_a_second_law_rests_on_its_archive_too(step, tmp_path, bits, monkeypatch):
-    monkeypatch.setattr(ppo.algorithm.model, "LEAST_FOR_TWO_LAWS", 160)
+    monkeypatch.setattr(budget, "LEAST_FOR_SECOND_LAW", 160)
     monkeypatch.setattr(ppo.training.job, "MOST_SLOTS", 5)
     monkeypatch.setattr(GaussianProcess, "noisy", True)
     config = counted(tmp_path / "count", evaluations=160, check=0)
@@ -199,7 +199,7 @@ def test_a_run_that_trains_a_second_law_rests_on_its_archive_too(step, tmp_path,
     spent = os.path.getsize(tmp_path / "count")
     for alone in (False, True):
         path = tmp_path / f"cut-{alone}"
-        killed_at(step, dataclasses.replace(config, checkpoint_every=2), path, TwoLawsLearner)
+        killed_at(step, dataclasses.replace(config, checkpoint_every=2), path, CandidatesLearner)
         if alone:
             without(path, *(name for name in ("checkpoint.npz", "law.npz") if (path / name).exists()))
         assert bits(path, run(config, path, resume=True)) == expected

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-import ppo.algorithm.model
 import ppo.training.job
 from actors.job import Kind
 from actors.law import Law
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.model import ModelLearner, make_learner
+from ppo.algorithm.model.candidates import CandidatesLearner
 from ppo.algorithm.model.gaussian_process import GaussianProcess
-from ppo.algorithm.model.two_laws import TwoLawsLearner
+from ppo.config import budget
 from tests.ppo.algorithm.model.test_learner import collect, learner_and_collector, trained
 
 BUDGET, PAIRS = 160, 5
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("little_effort")
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(ppo.algorithm.model, "LEAST_FOR_TWO_LAWS", BUDGET)
+    monkeypatch.setattr(budget, "LEAST_FOR_SECOND_LAW", BUDGET)
     monkeypatch.setattr(ppo.training.job, "MOST_SLOTS", PAIRS)
 
 
@@ -32,7 +32,7 @@ def noisy(monkeypatch):
 def started(rounds, **changes):
     """Returns a learner after so many rounds, and its collector."""
     learner, collector = learner_and_collector(evaluations=BUDGET, **changes)
-    assert isinstance(learner, TwoLawsLearner)
+    assert isinstance(learner, CandidatesLearner)
     trained(learner, collector, rounds)
     return learner, collector
 
