@@ -1,4 +1,4 @@
-"""Of a large budget whose f looks noisy to the model the rest trains a second law, and the better of both is kept."""
+"""Of a large budget whose f looks noisy to the model other laws are made without it, and the best of all is kept."""
 
 import numpy as np
 import pytest
@@ -29,9 +29,9 @@ def noisy(monkeypatch):
     monkeypatch.setattr(GaussianProcess, "noisy", True)
 
 
-def started(rounds, **changes):
+def started(rounds, evaluations=BUDGET):
     """Returns a learner after so many rounds, and its collector."""
-    learner, collector = learner_and_collector(evaluations=BUDGET, **changes)
+    learner, collector = learner_and_collector(evaluations=evaluations)
     assert isinstance(learner, CandidatesLearner)
     trained(learner, collector, rounds)
     return learner, collector
@@ -152,4 +152,66 @@ def test_state_round_trip_continues_in_the_same_bits(rounds):
         trained(one, collector)
     assert copy.snapshot().to_bytes() == learner.snapshot().to_bytes()
     assert copy.judgement() == learner.judgement()
+    assert all(np.array_equal(copy.state()[name], array) for name, array in learner.state().items())
+
+
+@pytest.fixture
+def networks(monkeypatch):
+    """Lets networks learn from a small budget."""
+    monkeypatch.setattr(budget, "NETWORKS_A_COORDINATE", 20)
+
+
+@pytest.mark.usefixtures("noisy", "networks")
+def test_before_the_last_round_networks_make_a_law_of_all_evaluations():
+    learner, collector = started(0, evaluations=96)
+    kinds, spent = trained(learner, collector, 4)
+    assert kinds == [Kind.DESIGN] + [Kind.PLAN] * 3 and spent == [32] + [16] * 3
+    assert len(learner._candidates) == 2 and learner.kind == Kind.PLAN and not learner.complete
+    first, second = learner._candidates
+    assert learner.snapshot().sha256 == first.sha256 and second.live.sum() == 1 and second.critic is None
+    trajectory = collect(learner, collector)
+    states = trajectory.final_obs[:15, 0].reshape(5, 3, 3)
+    for place, law in enumerate((first, second)):
+        assert np.array_equal(states[:, place, :2], Law(law)(states[:, place, 2:]))
+    trajectory.objectives[:, 1] = np.tile([3.0, 2.0, 4.0], 6)[:16]
+    learner.learn(trajectory)
+    assert learner.complete and learner.evaluations == 96
+    assert np.array_equal(Law(learner.snapshot())(states[:, 0, 2:]), states[:, 1, :2])
+
+
+@pytest.mark.usefixtures("networks")
+def test_without_noise_networks_make_none(monkeypatch):
+    monkeypatch.setattr(GaussianProcess, "noisy", False)
+    learner, collector = started(100, evaluations=96)
+    plain = ModelLearner(learner.config, policy_spec(learner.config, collector.job.description), collector.job)
+    trained(plain, collector)
+    assert learner.snapshot().sha256 == plain.snapshot().sha256
+
+
+@pytest.mark.usefixtures("noisy", "networks")
+def test_with_a_second_law_too_all_are_compared():
+    learner, _ = started(11)
+    assert len(learner._candidates) == 3 and learner.kind == Kind.PLAN
+    plan = learner.round_snapshot().plan
+    knobs = plan.actions.reshape(4, 4, 2)  # 16 slots: four conditions under four candidates
+    conditions = plan.starts[::4, 2:]
+    for place, law in enumerate(learner._candidates):
+        assert np.array_equal(knobs[:, place], Law(law)(conditions))
+    assert (knobs[:, 3] == np.median(knobs[:, 2], axis=0)).all()
+
+
+def test_networks_are_for_many_evaluations_of_several_coordinates():
+    for evaluations, dims, expected in ((10_000, 10, True), (9_999, 10, False), (10_000, 2, False), (3000, 3, True)):
+        assert budget.networks_suit_budget(evaluations, dims) == expected
+
+
+@pytest.mark.usefixtures("noisy", "networks")
+@pytest.mark.parametrize(("evaluations", "rounds"), [(96, 3), (96, 4), (96, 5), (BUDGET, 10), (BUDGET, 11)])
+def test_state_round_trip_with_networks_continues_in_the_same_bits(evaluations, rounds):
+    learner, collector = started(rounds, evaluations=evaluations)
+    copy, _ = started(0, evaluations=evaluations)
+    copy.restore(learner.state())
+    for one in (learner, copy):
+        trained(one, collector)
+    assert copy.snapshot().to_bytes() == learner.snapshot().to_bytes()
     assert all(np.array_equal(copy.state()[name], array) for name, array in learner.state().items())
