@@ -23,6 +23,7 @@ from ppo.training.run_dir import RunDir
 from ppo.training.trainer import Trainer
 from tests.ppo.algorithm.model.quick import quick
 from tests.ppo.training.test_archiving import ROOT, facts, paid, without
+from tests.ppo.training.test_invariance import Killer
 from tests.ppo.training.test_resume import killed_at
 
 CONFIG = Config(
@@ -97,6 +98,18 @@ def test_same_bits_and_same_rows_whoever_collects(backend, drivers, seconds, sam
     summary = run(config, tmp_path / "run")
     same(tmp_path / "run", summary)
     assert os.path.getsize(tmp_path / "count") == paid(summary)
+
+
+@pytest.mark.parametrize("components", [1, 6])
+def test_same_bits_when_drivers_are_killed(components, tmp_path, bits):
+    changes = {"components": components, "check": 0}
+    expected = bits(tmp_path / "whole", run(counted(tmp_path / "count", **changes), tmp_path / "whole"))
+    killer = Killer(kills=4)
+    killer.start()
+    summary = run(counted(tmp_path / "count", 0.03, drivers=3, **changes), tmp_path / "run")
+    assert summary["driver_restarts"] > 1
+    assert bits(tmp_path / "run", summary) == expected
+    assert facts(tmp_path / "run") == facts(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("step", "alone"), [(0, True), (1, False), (1, True), (2, False), (2, True)])
@@ -204,6 +217,20 @@ def test_a_run_that_trains_a_second_law_rests_on_its_archive_too(step, tmp_path,
             without(path, *(name for name in ("checkpoint.npz", "law.npz") if (path / name).exists()))
         assert bits(path, run(config, path, resume=True)) == expected
     assert os.path.getsize(tmp_path / "count") == 3 * spent
+
+
+@pytest.mark.parametrize("step", [4, 5])
+def test_a_run_whose_networks_make_a_law_rests_on_its_archive_too(step, tmp_path, bits, monkeypatch):
+    monkeypatch.setattr(budget, "NETWORKS_A_COORDINATE", 20)
+    monkeypatch.setattr(GaussianProcess, "noisy", True)
+    config = counted(tmp_path / "count", evaluations=112, check=0)
+    expected = bits(tmp_path / "a", run(dataclasses.replace(config, drivers=step), tmp_path / "a"))
+    for alone in (False, True):
+        path = tmp_path / f"cut-{alone}"
+        killed_at(step, dataclasses.replace(config, checkpoint_every=1), path, CandidatesLearner)
+        if alone:
+            without(path, "checkpoint.npz", "law.npz")
+        assert bits(path, run(config, path, resume=True)) == expected
 
 
 def test_reused_evaluations_make_the_run_directory_repeat_the_run(tmp_path):
