@@ -19,6 +19,7 @@ COLUMNS = (
     *("run", "problem", "method", "evaluations", "seed"),
     *("spent", "evaluations a query", "seconds", "ms a query", "mean f", "share"),
 )
+QUERIES = 1000  # of a law, where methods are compared by their computing
 FIRST_SEED = 501  # no seed from here on was used while anything was chosen
 
 
@@ -120,6 +121,11 @@ class Result:
     asked: float
     seconds: float
     query_ms: float
+
+    @property
+    def computing(self) -> float:
+        """Seconds of learning and of as many queries as a law is thought to answer."""
+        return self.seconds + QUERIES * self.query_ms / 1000
 
     @property
     def median(self) -> float:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 
 from ppo.experiments.rivals.registry import METHODS
-from ppo.studies.comparison import Result
+from ppo.studies.comparison import QUERIES, Result
 from ppo.studies.statistics import interval
 
 PAYS = 0.9  # share of the regret of constant knobs that the best law must be below
@@ -18,7 +18,7 @@ def advice(results: Sequence[Result], constant_is_best: bool = False) -> str:
 
     A law pays if its median regret is below 0.9 of that of constant knobs. Methods are alike whose median is within a
     factor of 1.5 of the best one's, or where the interval of neither's inter-quartile mean leaves out the other's
-    median; the one that computes least is advised. Searches at each query are advised apart, for those whose queries
+    median; the one that computes least, for learning and 1,000 queries, is advised. Searches at each query are advised apart, for those whose queries
     may cost evaluations.
 
     Args:
@@ -50,7 +50,7 @@ def _verdict(results: Sequence[Result]) -> tuple[str, str]:
         kind, sentence, least = "none", f"no law pays here: the best leaves {_left(best)} ({best.method}).", best.median
         if least < PAYS:
             alike = [result for result in free if _alike(result, best)]
-            chosen = min(alike, key=lambda result: result.seconds)
+            chosen = min(alike, key=lambda result: result.computing)
             kind, sentence = chosen.method, f"{METHODS[chosen.method].advice}: {_reason(chosen, free, alike)}."
     bar = PAYS if kind in ("", "none") else WORTH_ASKING * least
     if asking is None or asking.median >= bar or least < EXACT:
@@ -70,7 +70,7 @@ def _reason(chosen: Result, free: Sequence[Result], alike: Sequence[Result]) -> 
     others = [result for result in alike if result is not chosen]
     if others:
         names = ", ".join(f"{result.method} ({result.median:.2g})" for result in others)
-        text += f", with least computing among those that are alike, {names}"
+        text += f", with least computing for learning and {QUERIES:,} queries among those that are alike, {names}"
     elif rest := [result for result in free if result is not chosen]:
         second = min(rest, key=lambda result: result.median)
         text += f"; next is {second.method} with {second.median:.2g}"

@@ -8,6 +8,7 @@ import pytest
 
 from actors import Law, NetworkSpec, Snapshot
 from actors.law import save_law
+from tests.actors.mixtures import mixture, random_critic
 
 
 def test_a_law_is_the_mean_action_from_the_centre_clipped(tmp_path):
@@ -19,6 +20,21 @@ def test_a_law_is_the_mean_action_from_the_centre_clipped(tmp_path):
     assert law([0.1]).tolist() == [0.45]
     with pytest.raises(ValueError, match=r"\[m, 1\]"):
         law([[0.1, 0.2]])
+
+
+def test_beside_an_answer_it_says_how_uncertain_f_is():
+    """One std of the warped f above its mean, in the unit of f; the warp is log(1 + p / 0.1) of p = (f + 4) / 8."""
+    critic, _ = random_critic()
+    law, c = Law(mixture(critic=critic)), np.linspace(-1, 1, 7)[:, None]
+    states = np.concatenate([law(c), c], axis=1)
+    mean, std = critic.mean(states), critic.std(states)
+    f, above = (8 * 0.1 * np.expm1(np.maximum(value, 0)) - 4 for value in (mean, mean + std))
+    f, above = np.where(mean > 0, f, 8 * 0.1 * mean - 4), np.where(mean + std > 0, above, 8 * 0.1 * (mean + std) - 4)
+    assert law.uncertainty(c) == pytest.approx(above - f)
+    assert (law.uncertainty(c) > 0).all()
+    assert law.uncertainty(c[2]) == pytest.approx(law.uncertainty(c)[2])
+    with pytest.raises(ValueError, match="has no critic"):
+        Law(mixture()).uncertainty(c)
 
 
 def test_a_law_needs_numpy_alone(tmp_path):
