@@ -42,7 +42,7 @@ class Config:
     """Seconds after which a driver that has not answered is replaced; 0 for no limit."""
     sampler: str | None = None
     """Start states: random, lhs, uncertainty, heterogeneous, env (the environment's own), a mix such as random:2,lhs:1,
-    or package.module:Class (tuning: random; control: env). A model plans rounds by itself, where it is least certain."""
+    or package.module:Class (tuning: random; control: env). A model plans its rounds by itself."""
     candidates: int = 256
     """Candidates for each start of uncertainty sampling."""
     seed: int = 0

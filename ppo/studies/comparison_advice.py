@@ -18,8 +18,8 @@ def advice(results: Sequence[Result], constant_is_best: bool = False) -> str:
 
     A law pays if its median regret is below 0.9 of that of constant knobs. Methods are alike whose median is within a
     factor of 1.5 of the best one's, or where the interval of neither's inter-quartile mean leaves out the other's
-    median; the one that computes least, for learning and 1,000 queries, is advised. Searches at each query are advised apart, for those whose queries
-    may cost evaluations.
+    median; the one that computes least, for learning and 1,000 queries, is advised. Searches at each query are advised
+    apart, for those whose queries may cost evaluations.
 
     Args:
         results: results of a problem.
