@@ -27,21 +27,26 @@ class Progress:
             first, total, unit = learner.evaluations, config.evaluations, "evaluation"
         self._bar = tqdm(total=total, initial=first, unit=unit, disable=quiet, dynamic_ncols=True)
         self._name = column.rpartition("/")[2]
-        self._score = ""
+        self._score, self._model = "", ""
         self._env_steps = 0
 
     def scored(self, score: float) -> None:
         """Shows a new score."""
         self._score = f"{self._name} {score:.3g}, "
 
+    def learned(self, scalars: dict[str, float]) -> None:
+        """Shows how well a model of f predicted the round that it learned from, before it did."""
+        if "charts/model_gain" in scalars:
+            self._model = f"model {scalars['charts/model_gain']:+.2g} nats, "
+
     def step(self, env_steps: int, timing: Timing) -> None:
         """Counts a training step that ran so many env steps."""
         self._env_steps += env_steps
         if not self._bar.disable:
             rate = self._env_steps / max(self._bar.format_dict["elapsed"], 1e-9)
-            self._bar.set_postfix_str(
-                f"{self._score}{rate:,.0f} env steps/s, collect/train/broadcast {timing.split()} %", refresh=False
-            )
+            shown = f"{self._score}{self._model}{rate:,.0f} env steps/s"
+            split = f"collect/train/broadcast {timing.split()} %"
+            self._bar.set_postfix_str(f"{shown}, {split}", refresh=False)
             self._bar.update(0 if self._counts_evaluations else 1)
 
     def paid(self, kind: Kind, evaluations: int) -> None:

@@ -40,7 +40,7 @@ from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
 from ppo.training.resume import restore
 from ppo.training.rounds import Rounds
-from ppo.training.run_dir import RunDir, check_free
+from ppo.training.run_dir import Row, RunDir, check_free
 from ppo.training.timing import Timing
 
 
@@ -171,6 +171,9 @@ class Trainer:
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
         score = self._evaluate(scalars) if self._evaluation_due() else None
+        if not self.config.eval_every:  # else a row at each evaluation tells the same
+            self._tracker.log(self.files.path, self._row({}, scalars))
+        self._progress.learned(scalars)
         self._between_steps = True
         self._end_step(trajectory.rewards.size)
         return TrainingStep(self.learner.step, score, scalars)
@@ -186,18 +189,21 @@ class Trainer:
         with self.timing.measure("other"):
             self._eval_evaluations += int(trajectory.evaluations.sum())
             score = self.evaluator.score(trajectory)
-            row: dict[str, float] = {
-                "training_step": self.learner.step,
-                "env_steps": self.learner.env_steps,
-                "objective_evaluations": self.learner.evaluations,
-                "eval_evaluations": self._eval_evaluations,
-                self.evaluator.column: score,
-            }
-            row |= scalars | {f"time/{name}": seconds for name, seconds in self.timing.spent().items()}
+            row = self._row({self.evaluator.column: score}, scalars)
             self.files.append(row)
             self._tracker.log(self.files.path, row)
             self._progress.scored(score)
         return score
+
+    def _row(self, score: Row, scalars: dict[str, float]) -> Row:
+        """Returns the counts so far, a score, a training step's scalars, and times."""
+        counts = {
+            "training_step": self.learner.step,
+            "env_steps": self.learner.env_steps,
+            "objective_evaluations": self.learner.evaluations,
+            "eval_evaluations": self._eval_evaluations,
+        }
+        return counts | score | scalars | {f"time/{name}": seconds for name, seconds in self.timing.spent().items()}
 
     def _end_step(self, env_steps: int) -> None:
         """Closes a training step: writes a checkpoint when it is time, and samples the use of the machine."""

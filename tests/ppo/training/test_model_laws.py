@@ -170,6 +170,20 @@ def test_a_law_is_drawn_and_told(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("little_effort")
+def test_how_well_the_model_predicts_is_shown(tmp_path, capsys):
+    """In the bar, in the summary and, where nothing is evaluated in between, as events of each training step."""
+    pytest.importorskip("tensorboard", reason="the extra track")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    summary = train(CONFIG, tmp_path / "run", track=True, pictures=False)
+    assert " nats" in capsys.readouterr().err
+    assert "left to gain" in summary["model"]["words"] and summary["model"]["gain"] > 0
+    events = EventAccumulator(str(tmp_path / "run")).Reload()
+    assert [event.step for event in events.Scalars("charts/model_gain")] == [2, 3]
+    assert not (tmp_path / "run" / "metrics.csv").exists()
+
+
+@pytest.mark.usefixtures("little_effort")
 def test_every_fit_is_made_on_one_thread(tmp_path, monkeypatch):
     """The number of threads may change the last bits of a product, in the fit to reused evaluations too."""
     run(counted(tmp_path / "count"), tmp_path / "first")
