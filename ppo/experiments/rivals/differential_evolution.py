@@ -5,7 +5,7 @@ import numpy as np
 from ppo.experiments.rivals.metered import Metered, RivalLaw
 from ppo.experiments.rivals.solved_conditions import Function, solve_and_interpolate
 
-REACH = 0.3  # how far from a start the first population reaches
+REACH, CLOSE = 0.3, 0.02  # how far from a start the first population reaches, and what is tried at last from the best
 LEAST = 5  # individuals that SciPy needs
 
 
@@ -38,4 +38,9 @@ def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, s
         updating="deferred",
         rng=rng,
     )
+    if rest := evaluations % n:  # too few for another generation
+        close = np.clip(result.x + CLOSE * rng.standard_normal((rest, knobs)), -1, 1)
+        values = f(close)
+        if values.min() < result.fun:
+            return close[values.argmin()], float(values.min())
     return result.x, float(result.fun)
