@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.network import layer_inputs
@@ -51,6 +52,8 @@ class Regression:
         self._spec, self._obs, self._own, self._targets = spec, obs, outputs, targets.reshape(-1)
         self._rows, self._outputs = np.repeat(np.arange(len(obs)), outputs.shape[1]), outputs.reshape(-1)
         self._same = self._outputs[:, None] == self._outputs
+        # Memory of each step. Of what is symmetric only the lower triangle is computed, in LAPACK's order of numbers.
+        self._gram, self._part, self._spare = (np.zeros(self._same.shape, order="F") for _ in range(3))
 
     def fitted(self, theta: np.ndarray, steps: int) -> np.ndarray:
         """Returns the parameters after so many steps from ``theta``, or once the residuals are as good as none."""
@@ -83,32 +86,33 @@ class Regression:
         return (np.abs(self._targets) == 1) & (residuals * self._targets > 0)
 
     def _linearised(self, at: Forward) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Returns ``J @ J.T``, ``[m * p, m * p]``, and the slopes of the residuals at each hidden layer."""
+        """Returns the lower triangle of ``J @ J.T``, ``[m * p, m * p]``, and residuals' slopes at the hidden layers."""
         layers, rows = self._spec.views(at.theta), self._rows
         counts = at.counts  # what is beyond a bound stays there for a small step
-        gram = self._products(at.inputs[-1])
-        gram *= self._same & counts & counts[:, None]
+        gram = self._gram
+        gram[:] = self._same & counts & counts[:, None]
+        self._multiply(gram, at.inputs[-1])
         slope, slopes = np.where(counts[:, None], layers[-1][0].T[self._outputs], 0.0), []
         for layer in reversed(range(len(layers) - 1)):
             h = at.inputs[layer + 1][rows]
             slope = slope * (1 - h * h if self._spec.activation == "tanh" else h > 0)
             slopes.append(slope)
-            products = slope @ slope.T
-            products *= self._products(at.inputs[layer])
-            gram += products
+            part = _products(slope, self._part)
+            self._multiply(part, at.inputs[layer])
+            gram += part
             slope = slope @ layers[layer][0].T
         return gram, slopes[::-1]
 
-    def _products(self, inputs: np.ndarray) -> np.ndarray:
-        """Returns products of a layer's inputs, the 1 of the bias included, ``[m * p, m * p]``."""
-        inputs = inputs[self._rows]
-        products = inputs @ inputs.T
+    def _multiply(self, factors: np.ndarray, inputs: np.ndarray) -> None:
+        """Multiplies ``[m * p, m * p]`` in place by the products of a layer's inputs ``[m, width]``, bias included."""
+        products = _products(inputs[self._rows], self._spare)
         products += 1
-        return products
+        factors *= products
 
     def _step(self, at: Forward, gram: np.ndarray, slopes: list[np.ndarray], damping: float) -> np.ndarray:
         """Returns what is to be subtracted from the parameters, ``[size]``."""
-        damped = gram.copy()
+        damped = self._spare
+        np.copyto(damped, gram)
         damped[np.diag_indices_from(damped)] += damping
         factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
         pull = cho_solve(factor, at.residuals, check_finite=False)
@@ -120,6 +124,11 @@ class Regression:
             np.matmul(inputs[self._rows].T, pulled, out=weight)
             np.sum(pulled, axis=0, out=bias)
         return step
+
+
+def _products(rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Returns the products of rows ``[n, width]`` with each other, in the lower triangle of ``out``, ``[n, n]``."""
+    return dsyrk(1.0, rows.T, c=out, trans=1, lower=1, overwrite_c=1)
 
 
 def _scale(gram: np.ndarray) -> float:
