@@ -125,7 +125,8 @@ class CandidatesLearner(ModelLearner):
     def _others_may_be_better(self) -> bool:
         if self.complete or self._first is not None:
             return False
-        return self.surrogate.whole.noisy or (self._with_second and self.surrogate.doubted)
+        noisy, doubted = self.surrogate.whole.noisy, self.surrogate.doubted
+        return noisy or doubted if self._with_second else noisy and not doubted
 
     def _finish(self) -> None:
         """Makes the law of the model, and then that of the networks or a policy that starts anew with one component."""
@@ -151,7 +152,7 @@ class CandidatesLearner(ModelLearner):
         networks = Ensemble(self.surrogate.whole, evidence.states, evidence.values, self._rng(7))
         start = self._candidates[0]
         live = np.arange(start.spec.components) == Policy(start).live[0]
-        start = dataclasses.replace(start, version=self.step, live=live, critic=None)
+        start = dataclasses.replace(start, version=self.step, live=None if live.all() else live, critic=None)
         self._candidates.append(followed(start, networks, Effort.finest(self.knobs), self._rng(8)))
 
     def _planned(self, policy: Policy) -> Plan:

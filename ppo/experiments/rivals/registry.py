@@ -37,15 +37,16 @@ METHODS = {
     "law": Method("law:law", "this program with its defaults", "train a law"),
     "gp": Method(
         "gp:gp",
-        "a Gaussian process over knobs and conditions (BoTorch), its kernel and warp chosen by marginal likelihood, whose "
-        "mean is minimised at each query",
+        "a Gaussian process over knobs and conditions (BoTorch), its kernel and warp chosen by marginal likelihood, "
+        "whose mean is minimised at each query",
         "use a Gaussian process",
         ("botorch",),
         2000,
     ),
     "surrogate": Method(
         "surrogate:surrogate",
-        "four small networks that learn f from a Latin hypercube and eight rounds, whose mean is minimised at each query",
+        "four small networks that learn f from a Latin hypercube and eight rounds, whose mean is minimised at each "
+        "query",
         "use a neural surrogate",
     ),
     "cma-es": Method(

@@ -6,12 +6,13 @@ import pytest
 import ppo.training.job
 from actors.job import Kind
 from actors.law import Law
+from actors.policy import Policy
 from ppo.algorithm.learner import Learner, policy_spec
 from ppo.algorithm.model import ModelLearner, make_learner
 from ppo.algorithm.model.candidates import CandidatesLearner
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.config import budget
-from tests.ppo.algorithm.model.test_learner import collect, learner_and_collector, trained
+from tests.ppo.algorithm.model.test_learner import collect, doubt, learner_and_collector, trained
 
 BUDGET, PAIRS = 160, 5
 """Evaluations, and slots of a round of the second law: each takes 10, and a planned one 16."""
@@ -29,9 +30,9 @@ def noisy(monkeypatch):
     monkeypatch.setattr(GaussianProcess, "noisy", True)
 
 
-def started(rounds, evaluations=BUDGET):
+def started(rounds, evaluations=BUDGET, **changes):
     """Returns a learner after so many rounds, and its collector."""
-    learner, collector = learner_and_collector(evaluations=evaluations)
+    learner, collector = learner_and_collector(evaluations=evaluations, **changes)
     assert isinstance(learner, CandidatesLearner)
     trained(learner, collector, rounds)
     return learner, collector
@@ -162,13 +163,15 @@ def networks(monkeypatch):
 
 
 @pytest.mark.usefixtures("noisy", "networks")
-def test_before_the_last_round_networks_make_a_law_of_all_evaluations():
-    learner, collector = started(0, evaluations=96)
+@pytest.mark.parametrize("components", [1, 6])
+def test_before_the_last_round_networks_make_a_law_of_all_evaluations(components):
+    learner, collector = started(0, evaluations=96, components=components)
     kinds, spent = trained(learner, collector, 4)
     assert kinds == [Kind.DESIGN] + [Kind.PLAN] * 3 and spent == [32] + [16] * 3
     assert len(learner._candidates) == 2 and learner.kind == Kind.PLAN and not learner.complete
     first, second = learner._candidates
-    assert learner.snapshot().sha256 == first.sha256 and second.live.sum() == 1 and second.critic is None
+    assert learner.snapshot().sha256 == first.sha256
+    assert len(Policy(second).live) == 1 and second.critic is None
     trajectory = collect(learner, collector)
     states = trajectory.final_obs[:15, 0].reshape(5, 3, 3)
     for place, law in enumerate((first, second)):
@@ -180,8 +183,11 @@ def test_before_the_last_round_networks_make_a_law_of_all_evaluations():
 
 
 @pytest.mark.usefixtures("networks")
-def test_without_noise_networks_make_none(monkeypatch):
-    monkeypatch.setattr(GaussianProcess, "noisy", False)
+@pytest.mark.parametrize("noisy", [True, False])
+def test_without_noise_or_of_a_model_that_is_doubted_networks_make_none(noisy, monkeypatch):
+    monkeypatch.setattr(GaussianProcess, "noisy", noisy)
+    if noisy:
+        doubt(monkeypatch, range(1, 100))
     learner, collector = started(100, evaluations=96)
     plain = ModelLearner(learner.config, policy_spec(learner.config, collector.job.description), collector.job)
     trained(plain, collector)
