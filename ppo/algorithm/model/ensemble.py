@@ -6,6 +6,7 @@ evaluations and not to their cube. Their mean is searched for the best knobs as 
 """
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -104,7 +105,7 @@ def _drawn(dims: int, rng: np.random.Generator) -> Layers:
     ]
 
 
-def _minibatches(n: int, rng: np.random.Generator):
+def _minibatches(n: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Yields the rows of minibatches without end: each pass takes all rows once, in another order, but for a rest."""
     size = min(n, MINIBATCH)
     while True:

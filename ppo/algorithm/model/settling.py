@@ -45,12 +45,12 @@ class Effort:
     @classmethod
     def last(cls, knobs: int) -> "Effort":
         """Returns that after the last round. A step takes the cube of conditions times knobs."""
-        return cls(max(32, min(512, _power_of_two(max(1, 1024 // knobs)))), LAST_STEPS)
+        return cls(_conditions(1024, knobs), LAST_STEPS)
 
     @classmethod
     def finest(cls, knobs: int) -> "Effort":
         """Returns that for networks, which tell more conditions apart."""
-        return cls(max(32, min(512, _power_of_two(max(1, 2048 // knobs)))), LAST_STEPS)
+        return cls(_conditions(2048, knobs), LAST_STEPS)
 
     @classmethod
     def quick(cls, knobs: int) -> "Effort":
@@ -141,8 +141,7 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
     """Returns whether the gate's choices are nearly as good as the critic's, by the model."""
     conditions = 2 * rng.random((FRESH_CONDITIONS, policy.spec.obs_dim - policy.spec.action_dim)) - 1
     found = prospect(model, Policy(policy), conditions, rng)
-    chosen = Law(policy)(conditions)
-    by_gate = model.unwarped(expected_at(model, chosen[:, None], conditions)[:, 0])
+    by_gate = model.unwarped(model.mean(law_states(policy, conditions)))
     by_critic, least = model.unwarped(found.proposed), model.unwarped(found.expected)
     return float((by_gate - by_critic).mean()) <= GATE_LOSS * max(float((by_critic - least).mean()), 0.0)
 
@@ -171,5 +170,6 @@ def _spread(policy: Snapshot, count: int, rng: np.random.Generator) -> np.ndarra
     return 2 * qmc.Sobol(policy.spec.obs_dim - policy.spec.action_dim, rng=rng).random(count) - 1
 
 
-def _power_of_two(most: int) -> int:
-    return 1 << (most.bit_length() - 1)
+def _conditions(residuals: int, knobs: int) -> int:
+    """Returns a number of conditions, a power of two, that gives about so many residuals, within limits."""
+    return max(32, min(512, 1 << (max(1, residuals // knobs).bit_length() - 1)))
