@@ -172,7 +172,8 @@ class Trainer:
             scalars = self.learner.learn(trajectory)
         score = self._evaluate(scalars) if self._evaluation_due() else None
         if not self.config.eval_every:  # else a row at each evaluation tells the same
-            self._tracker.log(self.files.path, self._row({}, scalars))
+            with self.timing.measure("other"):
+                self._tracker.log(self.files.path, self._row({}, scalars))
         self._progress.learned(scalars)
         self._between_steps = True
         self._end_step(trajectory.rewards.size)
