@@ -16,7 +16,7 @@ from ppo.experiments.rivals.warp import Warp
 NETWORKS, WIDTH, HIDDEN = 4, 32, 2
 ROUNDS = 8
 DEVIATIONS, EXPLORED = 1.0, 0.15  # of the lower bound; share of a round at random knobs
-ITERATIONS = (400, 200, 800)  # of L-BFGS: in the first round, in later ones, and at the end
+ITERATIONS = (400, 400, 1600)  # of L-BFGS: in the first round, in later ones, and at the end
 PENALTY = 1e-6  # of the squared parameters, beside the mean squared error of standardised values
 CANDIDATES, RESTARTS = 256, 8  # random knobs of which the best are starts of a descent
 DESCENT, DESCENT_RATE = 60, 0.03  # steps of Adam, and their size
