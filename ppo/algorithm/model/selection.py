@@ -1,8 +1,9 @@
 """Which evaluations the process of the whole range takes, where there are more than it can take.
 
 Half of them are spread over the range. The others are chosen in two turns, of those for which a process of the ones
-before expects most in comparison with the policy: knobs must not look like the best ones only because what was found
-there is left out. What was found has no say in the choice, since of values with noise the largest would be too large.
+before expects the least f in comparison with the policy's: knobs must not look like the best ones only because what
+was found there is left out. What was found has no say in the choice, since of values with noise the largest would be
+too large.
 
 A law's critic takes, besides, what was found nearest to what the law's components propose: where it knows of nothing
 near to a component's knobs, it may expect less of them than of the best ones.
@@ -91,7 +92,7 @@ def _spread(evidence: Evidence, scaled: np.ndarray, policy: Policy, count: int) 
 
 
 def _promising(evidence: Evidence, policy: Policy, hyper: Hyperparameters, taken: np.ndarray, least: int) -> np.ndarray:
-    """Returns the others for which a process of those taken expects most in comparison with the policy."""
+    """Returns the others for which a process of those taken expects the least f in comparison with the policy's."""
     left = np.setdiff1d(np.arange(len(evidence)), taken)
     left = left[:: -(-len(left) // CONSIDERED)]
     process = factored(evidence.states[taken], evidence.values[taken], hyper)

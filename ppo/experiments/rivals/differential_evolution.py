@@ -38,7 +38,7 @@ def solve(f: Function, start: np.ndarray | None, evaluations: int, knobs: int, s
         updating="deferred",
         rng=rng,
     )
-    if rest := evaluations % n:  # too few for another generation
+    if rest := evaluations - n * (1 + result.nit):  # too few for another generation, or the population has no spread
         close = np.clip(result.x + CLOSE * rng.standard_normal((rest, knobs)), -1, 1)
         values = f(close)
         if values.min() < result.fun:

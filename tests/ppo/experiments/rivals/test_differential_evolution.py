@@ -27,3 +27,15 @@ def test_a_search_spends_its_budget(start, evaluations):
     assert value == f(x[None])[0]
     if evaluations == 90:
         assert np.abs(x - 0.25).max() < 0.1
+
+
+@pytest.mark.parametrize("where", ["flat", "at a bound"])
+def test_a_population_without_spread_spends_its_budget_too(where):
+    asked = []
+
+    def f(x):
+        asked.append(len(x))
+        return np.zeros(len(x)) if where == "flat" else np.maximum(x.sum(axis=1), -0.5)
+
+    solve(f, None, 90, 2, 1)
+    assert sum(asked) == 90
