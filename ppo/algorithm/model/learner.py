@@ -21,10 +21,12 @@ from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.learner import Learner, collected
 from ppo.algorithm.model.evidence import evaluated
+from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
 from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import (
+    CAUTION,
     FRESH_CONDITIONS,
     Effort,
     followed,
@@ -129,13 +131,9 @@ class ModelLearner(Learner):
         """Returns the law, with a critic where it has one."""
         snapshot = self._policy_snapshot()
         doubted = self.surrogate.doubted and self._collected > 0 and not self._kept
-        return snapshot if self._without_critic or doubted else self._with_critic(snapshot)
-
-    def _with_critic(self, snapshot: Snapshot) -> Snapshot:
-        """Returns a policy with the critic that ranks its components, where it has several and there is a model."""
-        if not self.surrogate.fitted or len(Policy(snapshot).live) == 1:
+        if self._without_critic or doubted or not self.surrogate.fitted:
             return snapshot
-        return dataclasses.replace(snapshot, critic=self.surrogate.whole.critic())
+        return _with_critic(snapshot, self.surrogate.whole)
 
     def _planned(self, policy: Policy) -> Plan:
         slots, rng = self._job.slots(self.kind), self._rng(0)
@@ -153,11 +151,15 @@ class ModelLearner(Learner):
         self.surrogate.evidence.add(states, values)
         if planned:
             self._count(trajectory)
-        self._plan, last = None, self.complete
+        self._plan, last, before = None, self.complete, self._policy_snapshot()
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last)
         # A law must come of something: where no round was collected, of a model that is doubted.
         if not self.surrogate.doubted or (last and self._collected == 0):
             scalars |= self._learn_from_model(last)
+            if last and self._astray(before):
+                self._take(before)
+                self.surrogate.undo_last_fit(self.policy, self._imagined_schedule().std_floor)
+                scalars |= self._learn_from_model(last)
         if last:
             self._keep_the_better()
         else:
@@ -195,6 +197,20 @@ class ModelLearner(Learner):
                 break  # the law is the best by the model of the whole range
             self._follow(effort)
         return scalars
+
+    def _astray(self, before: Snapshot) -> bool:
+        """Whether the model, before its last fit, surely expects more of its law than of the law of the last round.
+
+        That fit takes all evaluations. Where most of them lie at the law, it may be wrong elsewhere, and sure of it;
+        and no round would test what it makes of that.
+        """
+        earlier = self.surrogate.earlier
+        if earlier is None:
+            return False
+        conditions = 2 * self._rng(9).random((FRESH_CONDITIONS, self.conditions)) - 1
+        was = earlier.mean(law_states(_with_critic(before, earlier), conditions))
+        now, std = earlier.mean_and_std(law_states(self.snapshot(), conditions))
+        return bool((now - was).mean() > CAUTION * std.mean())
 
     def _imagine(self, now: Schedule) -> dict[str, float]:
         """Takes one step of PPO on slots that are rolled out over the model."""
@@ -247,7 +263,7 @@ class ModelLearner(Learner):
         if self._first is None:
             return
         conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
-        laws = self.snapshot(), self._with_critic(self._first)
+        laws = self.snapshot(), _with_critic(self._first, self.surrogate.whole)
         states = [law_states(law, conditions) for law in laws]
         model = self.surrogate.process_for(np.concatenate(states))
         now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
@@ -285,3 +301,9 @@ class ModelLearner(Learner):
         if "first" in state:
             self._first = Snapshot(0, self.agent.policy, state["first"], live=state["first_live"])
         self.surrogate.restore(part_of("surrogate", state))
+
+
+def _with_critic(snapshot: Snapshot, process: GaussianProcess) -> Snapshot:
+    """Returns a policy with a critic that ranks its components, where it has several."""
+    several = len(Policy(snapshot).live) > 1
+    return dataclasses.replace(snapshot, critic=process.critic()) if several else snapshot

@@ -59,6 +59,7 @@ class Surrogate(Objective):
         self._lead, self._local_from = 0.0, 0.0
         self._whole: Fit | None = None
         self._local: Fit | None = None
+        self._earlier: Fit | None = None
         self._processes: dict[bool, GaussianProcess] = {}
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -85,6 +86,11 @@ class Surrogate(Objective):
         """The process of the whole range."""
         assert self._whole is not None, "it is fitted before it is asked"
         return self._process(self._whole)
+
+    @property
+    def earlier(self) -> GaussianProcess | None:
+        """The process of the whole range with the hyperparameters of before the last fit; None if there were none."""
+        return None if self._earlier is None else self._earlier.informed(self.evidence)
 
     def process_for(self, states: np.ndarray) -> GaussianProcess:
         """Returns the process that predicts best where all states ``[m, dims]`` are: beyond its window that about the
@@ -122,6 +128,7 @@ class Surrogate(Objective):
         n = len(self.evidence)
         hyperparameters = self._whole.hyperparameters if self._whole else None
         taken = selected(self.evidence, policy, hyperparameters)
+        self._earlier = Fit(taken, hyperparameters) if last and hyperparameters else None
         self.refitted = hyperparameters is None or n >= REFIT * self._fitted_at
         if self.refitted:
             most = FITTED.of(self.dims)
@@ -132,6 +139,11 @@ class Surrogate(Objective):
         if last:
             hyperparameters = self._fit(taken, [hyperparameters], FURTHER_STEPS)
         self._whole, self._processes = Fit(taken, hyperparameters), {}
+        self.fit_local(policy, std_floor)
+
+    def undo_last_fit(self, policy: Policy, std_floor: float) -> None:
+        """Goes back to the hyperparameters of before the last fit; see ``fit`` for the arguments."""
+        self._whole, self._processes = self._earlier, {}
         self.fit_local(policy, std_floor)
 
     def take_nearest(self, states: np.ndarray) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from actors.job import Kind, Task
+from actors.law import Law
 from actors.policy import Policy
 from actors.rollout import Collector
 from ppo import Config, resolve
@@ -208,6 +209,7 @@ def settling(monkeypatch):
         return dataclasses.replace(policy, theta=policy.theta + len(asked), live=np.arange(6) < 2)
 
     monkeypatch.setattr(module, "settled", settled)
+    monkeypatch.setattr(ModelLearner, "_astray", lambda self, before: False)  # though this is no law
     return asked
 
 
@@ -346,3 +348,36 @@ def test_a_single_component_needs_no_critic():
     learner, collector = learner_and_collector(components=1)
     trained(learner, collector)
     assert learner.snapshot().critic is None and learner.snapshot().spec.components == 1
+
+
+def test_a_law_is_astray_where_the_model_surely_expected_more_of_it_before_its_last_fit():
+    learner, collector = learner_and_collector()
+    trained(learner, collector)
+    law = learner._policy_snapshot()
+    assert not learner._astray(law)
+    knobs = np.array([0.9, 0.9])  # the best ones are in [-0.5, 0.5]
+    learner.agent.policy.place(learner.agent.theta, int(np.flatnonzero(learner.live)[0]), knobs, 0.1)
+    assert learner._astray(law)
+    assert not learner._astray(learner._policy_snapshot())  # as bad before
+    learner.surrogate._earlier = None
+    assert not learner._astray(law)  # nothing to ask
+
+
+@pytest.mark.parametrize("astray", [True, False])
+def test_a_law_that_went_astray_is_made_by_the_model_before_its_last_fit(astray, monkeypatch):
+    seen = []
+
+    def astray_(self, before):
+        seen.append((before, self.surrogate._earlier, self.surrogate.whole.hyperparameters))
+        return astray
+
+    monkeypatch.setattr(ModelLearner, "_astray", astray_)
+    learner, collector = learner_and_collector()
+    trained(learner, collector)
+    [(before, earlier, last)] = seen  # after the last round alone
+    assert not np.array_equal(before.theta, learner.agent.theta)
+    assert earlier.hyperparameters is not last
+    expected = earlier.hyperparameters if astray else last
+    assert learner.surrogate.whole.hyperparameters is expected
+    x = Law(learner.snapshot())(C)
+    assert (Quadratic()(x, C) - Quadratic()(Quadratic().best(C), C)).mean() < 1e-3

@@ -151,6 +151,21 @@ def test_the_last_fit_is_to_all_points(fits, monkeypatch):
     assert [steps for *_, steps in fits] == [*[module.STEPS] * 3, module.FURTHER_STEPS]
 
 
+def test_the_last_fit_can_be_undone():
+    assert surrogate(40).earlier is None
+    assert surrogate(40, last=True).earlier is None  # since there was none before it
+    made = surrogate(20)
+    before = made.whole.hyperparameters
+    made.evidence.add(*evaluations(20, seed=1))
+    made.fit(POLICY, 0.0, last=True)
+    last = made.whole.hyperparameters
+    assert made.earlier.hyperparameters is before is not last
+    assert len(made.earlier.targets) == 40
+    made.undo_last_fit(POLICY, 0.0)
+    assert made.whole.hyperparameters is before
+    assert len(made.whole.targets) == 40
+
+
 @pytest.mark.parametrize("little", [True, False])
 def test_a_fit_goes_on_from_the_last_one_and_with_little_evidence_from_scratch_too(little, fits, monkeypatch):
     """With much evidence it starts from the other kernel besides."""
