@@ -95,11 +95,15 @@ AIMS = {
     # Each benchmark but Ackley and sphere, whose best knobs are constant.
     "every": tuple(Aim(name, A_COORDINATE * (config.dims or 2), None, 1.0) for name, config in PROBLEMS.items()),
     "large": (
+        Aim("Rosenbrock, 1 + 1", 1000, None),
         Aim("Rosenbrock, 1 + 1", 3000, None),
+        Aim("Branin, x1 tuned, 1 + 1", 1000, None),
         Aim("Branin, x1 tuned, 1 + 1", 3000, None),
+        Aim("Branin, x2 tuned, 1 + 1", 1000, None),
         Aim("Branin, x2 tuned, 1 + 1", 3000, None),
         Aim("Hartmann-4, 2 + 2", 3000, None),
         Aim("Hartmann-4, 3 + 1", 3000, None),
+        Aim("Hartmann-6, 4 + 2", 7500, None),
         Aim("Hartmann-6, 4 + 2", 10_000, None),
         Aim("Rosenbrock with noise, 1 + 1", 10_000, None),
         Aim("Branin with noise, 1 + 1", 10_000, None),
