@@ -21,12 +21,10 @@ from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.learner import Learner, collected
 from ppo.algorithm.model.evidence import evaluated
-from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
 from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import (
-    CAUTION,
     FRESH_CONDITIONS,
     Effort,
     followed,
@@ -34,6 +32,8 @@ from ppo.algorithm.model.settling import (
     law_states,
     proposed,
     settled,
+    surely_worse,
+    with_critic,
 )
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
@@ -133,7 +133,7 @@ class ModelLearner(Learner):
         doubted = self.surrogate.doubted and self._collected > 0 and not self._kept
         if self._without_critic or doubted or not self.surrogate.fitted:
             return snapshot
-        return _with_critic(snapshot, self.surrogate.whole)
+        return with_critic(snapshot, self.surrogate.whole)
 
     def _planned(self, policy: Policy) -> Plan:
         slots, rng = self._job.slots(self.kind), self._rng(0)
@@ -199,18 +199,9 @@ class ModelLearner(Learner):
         return scalars
 
     def _astray(self, before: Snapshot) -> bool:
-        """Whether the model, before its last fit, surely expects more of its law than of the law of the last round.
-
-        That fit takes all evaluations. Where most of them lie at the law, it may be wrong elsewhere, and sure of it;
-        and no round would test what it makes of that.
-        """
+        """Whether the model, before its last fit, surely expects more of its law than of the law of the last round."""
         earlier = self.surrogate.earlier
-        if earlier is None:
-            return False
-        conditions = 2 * self._rng(9).random((FRESH_CONDITIONS, self.conditions)) - 1
-        was = earlier.mean(law_states(_with_critic(before, earlier), conditions))
-        now, std = earlier.mean_and_std(law_states(self.snapshot(), conditions))
-        return bool((now - was).mean() > CAUTION * std.mean())
+        return earlier is not None and surely_worse(self.snapshot(), before, earlier, self._rng(9))
 
     def _imagine(self, now: Schedule) -> dict[str, float]:
         """Takes one step of PPO on slots that are rolled out over the model."""
@@ -263,7 +254,7 @@ class ModelLearner(Learner):
         if self._first is None:
             return
         conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
-        laws = self.snapshot(), _with_critic(self._first, self.surrogate.whole)
+        laws = self.snapshot(), with_critic(self._first, self.surrogate.whole)
         states = [law_states(law, conditions) for law in laws]
         model = self.surrogate.process_for(np.concatenate(states))
         now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
@@ -301,9 +292,3 @@ class ModelLearner(Learner):
         if "first" in state:
             self._first = Snapshot(0, self.agent.policy, state["first"], live=state["first_live"])
         self.surrogate.restore(part_of("surrogate", state))
-
-
-def _with_critic(snapshot: Snapshot, process: GaussianProcess) -> Snapshot:
-    """Returns a policy with a critic that ranks its components, where it has several."""
-    several = len(Policy(snapshot).live) > 1
-    return dataclasses.replace(snapshot, critic=process.critic()) if several else snapshot

@@ -152,6 +152,24 @@ def expected_mean(policy: Snapshot, model: Predictor, conditions: np.ndarray) ->
     return float(model.unwarped(each.min(axis=1)).mean())
 
 
+def with_critic(snapshot: Snapshot, process: GaussianProcess) -> Snapshot:
+    """Returns a policy with a process as the critic that ranks its components, where it has several."""
+    several = len(Policy(snapshot).live) > 1
+    return replace(snapshot, critic=process.critic()) if several else snapshot
+
+
+def surely_worse(law: Snapshot, tested: Snapshot, earlier: GaussianProcess, rng: np.random.Generator) -> bool:
+    """Returns whether a process of before the last fit surely expects more of a law than of one that a round tested.
+
+    The last fit takes all evaluations. Where most of them lie at the law, it may be wrong elsewhere, and sure of it;
+    and no round would test what is made of that.
+    """
+    conditions = 2 * rng.random((FRESH_CONDITIONS, law.spec.obs_dim - law.spec.action_dim)) - 1
+    was = earlier.mean(law_states(with_critic(tested, earlier), conditions))
+    now, std = earlier.mean_and_std(law_states(law, conditions))
+    return bool((now - was).mean() > CAUTION * std.mean())
+
+
 def law_states(law: Snapshot, conditions: np.ndarray) -> np.ndarray:
     """Returns the states that a law chooses at conditions ``[m, conditions]``, ``[m, dims]``."""
     return np.concatenate([Law(law)(conditions), conditions], axis=1)
