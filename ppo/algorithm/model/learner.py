@@ -151,10 +151,11 @@ class ModelLearner(Learner):
         self.surrogate.evidence.add(states, values)
         if planned:
             self._count(trajectory)
-        self._plan, last, before = None, self.complete, self._policy_snapshot()
+        self._plan, last = None, self.complete
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last)
         # A law must come of something: where no round was collected, of a model that is doubted.
         if not self.surrogate.doubted or (last and self._collected == 0):
+            before = self._policy_snapshot()
             scalars |= self._learn_from_model(last)
             if last and self._astray(before):
                 self._take(before)

@@ -103,7 +103,7 @@ def settled(
     theta, components = several(replace(policy, theta=theta), model, knobs, conditions, std, effort.steps)
     used = np.bincount(components, minlength=spec.components)
     of_several = replace(policy, theta=theta, live=used > 0)
-    fresh = 2 * rng.random((FRESH_CONDITIONS, conditions.shape[1])) - 1  # a law may be bad between the others
+    fresh = _fresh(policy, rng)  # a law may be bad between the others
     predictors = (model, Cautious(model))
     least, safe = (expected_mean(of_several, predictor, fresh) for predictor in predictors)
     if about is not None and safe >= expected_mean(policy, about, fresh):
@@ -139,7 +139,7 @@ def proposed(policy: Snapshot, effort: Effort, rng: np.random.Generator) -> np.n
 
 def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Generator) -> bool:
     """Returns whether the gate's choices are nearly as good as the critic's, by the model."""
-    conditions = 2 * rng.random((FRESH_CONDITIONS, policy.spec.obs_dim - policy.spec.action_dim)) - 1
+    conditions = _fresh(policy, rng)
     found = prospect(model, Policy(policy), conditions, rng)
     by_gate = model.unwarped(model.mean(law_states(policy, conditions)))
     by_critic, least = model.unwarped(found.proposed), model.unwarped(found.expected)
@@ -164,7 +164,7 @@ def surely_worse(law: Snapshot, tested: Snapshot, earlier: GaussianProcess, rng:
     The last fit takes all evaluations. Where most of them lie at the law, it may be wrong elsewhere, and sure of it;
     and no round would test what is made of that.
     """
-    conditions = 2 * rng.random((FRESH_CONDITIONS, law.spec.obs_dim - law.spec.action_dim)) - 1
+    conditions = _fresh(law, rng)
     was = earlier.mean(law_states(with_critic(tested, earlier), conditions))
     now, std = earlier.mean_and_std(law_states(law, conditions))
     return bool((now - was).mean() > CAUTION * std.mean())
@@ -181,6 +181,11 @@ def _safe(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: n
     candidates = np.concatenate([best[:, None], means_at(policy, conditions)], axis=1)
     chosen = expected_at(Cautious(model), candidates, conditions).argmin(axis=1)
     return polished(model, candidates[np.arange(len(best)), chosen], conditions)
+
+
+def _fresh(policy: Snapshot, rng: np.random.Generator) -> np.ndarray:
+    """Returns conditions at which laws are compared, and which none was fitted to, ``[512, conditions]``."""
+    return 2 * rng.random((FRESH_CONDITIONS, policy.spec.obs_dim - policy.spec.action_dim)) - 1
 
 
 def _spread(policy: Snapshot, count: int, rng: np.random.Generator) -> np.ndarray:
