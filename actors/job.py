@@ -111,6 +111,13 @@ class Job:
         starts = self.starts(kind)
         return self.eval_episodes if starts is None else len(starts)
 
+    @property
+    def most_slots(self) -> int:
+        """Number of slots of the largest round, which is as many drivers as can be of use."""
+        pairs = [Kind.PAIR] if self.components > 1 else []
+        checks = [Kind.CHECK] if self.check_starts is not None else []
+        return max(self.slots(kind) for kind in (Kind.COLLECT, Kind.EVALUATE, *PLANNED, *pairs, *checks))
+
     def evaluations(self, kind: Kind) -> int:
         """Returns the evaluations of f that a slot of this kind takes, outside tuning 0."""
         if self.problem.family != "tuning":

@@ -123,6 +123,13 @@ class Trajectory:
             offset += flat.nbytes
         return cls(**arrays, buffer=buffer)
 
+    def rows(self, layout: Layout, which: np.ndarray) -> "Trajectory":
+        """Returns a copy of some of the slots, those of the rows ``which``, ``[n]`` of bool."""
+        copy = Trajectory.empty(layout, int(which.sum()))
+        for name in layout.fields:
+            getattr(copy, name)[:] = getattr(self, name)[which]
+        return copy
+
     @classmethod
     def empty(cls, layout: Layout, n: int) -> "Trajectory":
         """Returns a writable trajectory of ``n`` slots, filled with zeros."""
@@ -158,11 +165,15 @@ class Merger:
         """Slots that have not been added."""
         return np.flatnonzero(~self._present)
 
-    def add(self, trajectory: Trajectory) -> None:
-        """Adds the slots of a trajectory, in any order.
+    def lacks(self, slots: np.ndarray) -> np.ndarray:
+        """Returns for each of these slots whether it has not been added, ``[n]`` of bool."""
+        return ~self._present[slots]
+
+    def check(self, trajectory: Trajectory) -> None:
+        """Checks that a trajectory is of this training step, whether its slots have been added or not.
 
         Raises:
-            MergeError: a slot was added twice, or is out of range, of another version or of another shape.
+            MergeError: a slot is out of range, of another version or of another shape.
         """
         slots = trajectory.slots
         _check_shapes(trajectory, self.layout)
@@ -173,6 +184,14 @@ class Merger:
             row = int(np.argmax(trajectory.versions != self._version))
             other = trajectory.versions[row]
             raise MergeError(f"slot {slots[row]}: collected by policy version {other}, not by version {self._version}")
+
+    def put(self, trajectory: Trajectory) -> None:
+        """Adds the slots of a trajectory that ``check`` has found sound, in any order.
+
+        Raises:
+            MergeError: a slot was added twice.
+        """
+        slots = trajectory.slots
         if self._present[slots].any() or len(np.unique(slots)) < len(trajectory):
             again = next(slot for i, slot in enumerate(slots) if self._present[slot] or slot in slots[:i])
             raise MergeError(f"slot {again}: its trajectory came twice")
@@ -180,6 +199,15 @@ class Merger:
         self._missing -= len(slots)
         for name in self.layout.fields:
             getattr(self._merged, name)[slots] = getattr(trajectory, name)
+
+    def add(self, trajectory: Trajectory) -> None:
+        """Checks the slots of a trajectory and adds them, in any order.
+
+        Raises:
+            MergeError: a slot was added twice, or is out of range, of another version or of another shape.
+        """
+        self.check(trajectory)
+        self.put(trajectory)
 
     def result(self) -> Trajectory:
         """Returns the merged trajectory, which is valid until ``begin`` is called.

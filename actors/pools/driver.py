@@ -7,96 +7,99 @@ import selectors
 import socket
 import struct
 import sys
+import threading
 import time
 import types
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from actors.job import Job, Task
+from actors.job import Job
 from actors.pools import driver_process, protocol
-from actors.pools.base import DriverError
+from actors.pools.keeper import ENDS_SESSIONS, Keeper, end_session
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+END_SECONDS = 0.5
+"""How long a driver may take to end once it has closed its environments; one with threads of its own may never."""
 
 
-class RemoteError(Exception):
-    """The traceback of an exception in a driver, as text."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
-
-
-class Driver:
+class ProcessHandle:
     """The learner's end of one driver process.
 
     Args:
         context: how to start processes.
         job: what the driver runs.
         index: number of the driver.
-        timeout: seconds that a task, or the start, may take; 0 for no limit.
-
-    Attributes:
-        task: what it is running, or None.
-        edition: edition of the shared snapshot that it holds; 0 for none.
-        ready: whether it has started.
-        deadline: when it is to have answered, by ``time.monotonic``.
+        timeout: seconds after which the rest of a message that has begun is given up; 0 for no limit.
+        selector: waits for it.
+        keeper: ends it if the learner is gone; None where there is none.
     """
 
-    def __init__(self, context: multiprocessing.context.BaseContext, job: Job, index: int, timeout: float):
-        self.index = index
-        self.timeout = timeout
-        self.task: Task | None = None
-        self.edition = 0
-        self.ready = False
+    def __init__(
+        self,
+        context: multiprocessing.context.BaseContext,
+        job: Job,
+        index: int,
+        timeout: float,
+        selector: "HandleSelector",
+        keeper: Keeper | None,
+    ):
+        self._selector, self._keeper = selector, keeper
         self.connection, theirs = context.Pipe()
+        # Not a daemon, which could not have children; the fleet ends it when the program ends.
         self.process = context.Process(  # type: ignore[attr-defined]
-            target=driver_process.main, args=(theirs, job, index), name=f"driver-{index}", daemon=True
+            target=driver_process.main, args=(theirs, job, index), name=f"driver-{index}", daemon=False
         )
-        with _clean_start():
-            self.process.start()
-        theirs.close()
+        try:
+            with clean_start():
+                self.process.start()
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+        self.pid: int = self.process.pid
+        if keeper:
+            keeper.started(self.pid)
         _set_timeouts(self.connection, timeout)
-        self._restart_clock()
+        selector.add(self)
+        with contextlib.suppress(OSError):  # it is gone already, which its sentinel tells
+            self.send(protocol.START)  # only now, so that it starts nothing that the keeper would not know of
 
-    @property
-    def idle(self) -> bool:
-        """Whether it waits for a task."""
-        return self.ready and self.task is None
+    def send(self, message: bytes) -> None:
+        self.connection.send_bytes(message)
 
-    def _restart_clock(self) -> None:
-        self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
+    def receive(self) -> bytes | None:
+        """Reads the message that is due; None where the driver is gone, or stopped in the middle of it."""
+        try:
+            # A driver that died may have sent its trajectory, or its reason, before: read that first.
+            return self.connection.recv_bytes() if self.connection.poll() else None
+        except (OSError, EOFError):
+            return None
 
-    def give(self, task: Task, block: bytes, edition: int) -> None:
-        """Sends a task, and with it where the snapshot lies, if the driver does not hold it yet."""
-        self.task = task
-        self._restart_clock()
-        self.connection.send_bytes(protocol.pack_task(task, block if self.edition != edition else b""))
-        self.edition = edition
+    def ask_to_close(self) -> None:
+        """Asks the driver to close its environments once its task is done."""
+        with contextlib.suppress(OSError):
+            self.connection.send_bytes(protocol.CLOSE)
 
-    def receive(self) -> bytes:
-        """Reads one message: a trajectory, or the sign that it is ready.
-
-        Raises:
-            DriverError: the driver says that it failed.
-            OSError, EOFError: it is gone, or stopped in the middle of a message.
-        """
-        message = self.connection.recv_bytes()
-        if message[:1] == protocol.ERROR:
-            text = message[1:].decode()
-            raise DriverError(f"driver {self.index} failed: {text.strip().splitlines()[-1]}") from RemoteError(text)
-        return message
-
-    def end(self, timeout: float) -> None:
-        """Closes the pipe, so that the process closes its environments and ends, and kills it after ``timeout`` s."""
+    def end(self, patience: float = 0.0) -> None:
+        """Ends the process and all that it has started; before, it has so many seconds to close its environments."""
+        deadline = time.monotonic() + patience
+        self._selector.remove(self)
+        with contextlib.suppress(OSError, EOFError):
+            while patience and self.connection.poll(max(0.0, deadline - time.monotonic())):  # a last message, the end
+                self.connection.recv_bytes()
         self.connection.close()
-        self.process.join(timeout)
-        self.process.kill()
+        if patience:
+            self.process.join(max(0.0, min(END_SECONDS, deadline - time.monotonic())))
+        end_session(self.pid) if ENDS_SESSIONS else self.process.kill()
         self.process.join()
         self.process.close()
+        if self._keeper:
+            self._keeper.ended(self.pid)
 
 
-class DriverSelector:
+class HandleSelector:
     """Waits until a driver has sent a message or has died: their pipes and sentinels, registered once.
 
     (``multiprocessing.connection.wait`` registers them anew in every call, which takes as long as a quick task.)
@@ -104,28 +107,29 @@ class DriverSelector:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector() if sys.platform != "win32" else None
-        self._drivers: dict[Any, Driver] = {}
+        self._handles: dict[Any, ProcessHandle] = {}
 
-    def add(self, driver: Driver) -> None:
+    def add(self, handle: ProcessHandle) -> None:
         """Registers a driver."""
-        for source in (driver.connection, driver.process.sentinel):
-            self._drivers[source] = driver
+        for source in (handle.connection, handle.process.sentinel):
+            self._handles[source] = handle
             if self._selector:
-                self._selector.register(source, selectors.EVENT_READ, driver)
+                self._selector.register(source, selectors.EVENT_READ, handle)
 
-    def remove(self, driver: Driver) -> None:
+    def remove(self, handle: ProcessHandle) -> None:
         """Removes a driver."""
-        for source in (driver.connection, driver.process.sentinel):
-            if self._drivers.pop(source, None) and self._selector:
+        for source in [source for source, one in self._handles.items() if one is handle]:
+            del self._handles[source]
+            if self._selector:
                 self._selector.unregister(source)
 
-    def ready(self, timeout: float | None) -> list[Driver]:
+    def ready(self, timeout: float | None) -> list[ProcessHandle]:
         """Waits for at most ``timeout`` seconds, None for no limit; returns the drivers that are due, once each."""
         if self._selector:
             found = [key.data for key, _ in self._selector.select(timeout)]
         else:
-            found = [self._drivers[source] for source in wait(list(self._drivers), timeout)]
-        return list({driver.index: driver for driver in found}.values())
+            found = [self._handles[source] for source in wait(list(self._handles), timeout)]
+        return list(dict.fromkeys(found))
 
     def close(self) -> None:
         """Closes the selector."""
@@ -142,35 +146,39 @@ def driver_context(preload: Iterable[str]) -> multiprocessing.context.BaseContex
     return context
 
 
+_starting = threading.RLock()  # what is changed for the time of a start belongs to all threads
+
+
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
     """Starts children whose BLAS has one thread."""
-    environment = {name: os.environ.get(name) for name in THREAD_LIMITS}
-    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in environment.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    with _starting:
+        environment = {name: os.environ.get(name) for name in THREAD_LIMITS}
+        os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+        try:
+            yield
+        finally:
+            for name, value in environment.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 @contextlib.contextmanager
-def _clean_start() -> Iterator[None]:
+def clean_start() -> Iterator[None]:
     """Starts a child that does not re-run this program's main module, and whose BLAS has one thread.
 
     Both start methods import the parent's main module in the child. It may be the training program or a user's
     script, and torch with it, which no driver needs: 200 MB and a second each.
     """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        with one_thread_each():
+    with _starting, one_thread_each():
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
             yield
-    finally:
-        sys.modules["__main__"] = main
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _set_timeouts(connection: Connection, seconds: float) -> None:

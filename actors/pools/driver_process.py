@@ -1,12 +1,18 @@
 """The child process of a driver: takes a snapshot, runs tasks, sends their trajectories.
 
-It ends when the learner closes its end of the pipe, or is gone.
+It ends when the learner says so, closes its end of the pipe, or is gone.
 """
 
 import contextlib
+import ctypes
+import multiprocessing
+import os
 import signal
+import sys
 import time
 import traceback
+from collections.abc import Callable
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
 from actors.job import Job
@@ -15,44 +21,84 @@ from actors.pools.shared_snapshot import SnapshotReader
 from actors.profiling import profiled
 from actors.rollout import Collector
 
+PR_SET_PDEATHSIG = 1
+
 
 def main(connection: Connection, job: Job, index: int) -> None:
-    """Runs a driver until its pipe closes."""
+    """Runs a driver until the learner ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to handle
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _stand_alone()
     try:
+        if _receive(connection) != protocol.START:
+            return
         path = f"{job.profile}/profile-driver-{index}.txt" if job.profile else None
         with contextlib.closing(Collector(job, index)) as collector, profiled(path):
             _serve(connection, collector)
     except LearnerGoneError:
-        return
+        pass
     except BaseException:
         with contextlib.suppress(LearnerGoneError):
-            _send(connection, protocol.ERROR + traceback.format_exc().encode())
+            _send(connection, protocol.ERROR + traceback.format_exc().encode(errors="replace"))
+    connection.close()  # so that the learner sees at once that the environments are closed
 
 
 class LearnerGoneError(Exception):
     """The pipe's other end is closed: the learner ended it, or died."""
 
 
+class Worker:
+    """Answers the messages of the learner, whatever brings them.
+
+    Args:
+        collector: runs the slots.
+        clock: returns seconds, by a clock that the learner shares.
+    """
+
+    def __init__(self, collector: Collector, clock: Callable[[], float] = time.monotonic):
+        self._collector, self._clock = collector, clock
+        self._reader = SnapshotReader(collector)
+        self._held_at = 0.0
+
+    def answer(self, message: bytes) -> bytes:
+        """Does what a message asks for, and returns the message to send back.
+
+        Raises:
+            MessageError: the message is damaged.
+            Exception: whatever the environment raises.
+        """
+        if message[:1] == protocol.POLICY:
+            self._take(message[1:])
+            return protocol.READY
+        task, number, block = protocol.unpack_task(message)
+        if block:
+            self._take(block)
+        started = self._clock()
+        trajectory = self._collector.run(task)
+        seconds = self._clock() - started
+        return protocol.pack_finished(protocol.Answer(task, number, self._held_at, seconds, trajectory.buffer))
+
+    def _take(self, block: bytes) -> None:
+        self._reader.read(block)
+        self._held_at = self._clock()
+
+    def close(self) -> None:
+        """Releases the snapshot."""
+        self._reader.close()
+
+
 def _serve(connection: Connection, collector: Collector) -> None:
     _send(connection, protocol.READY)
-    with contextlib.closing(SnapshotReader(collector)) as reader:
-        while True:
-            try:
-                message = connection.recv_bytes()
-            except (EOFError, OSError):
-                raise LearnerGoneError from None
-            if message[:1] == protocol.POLICY:
-                reader.read(message[1:])
-                _send(connection, protocol.READY)
-                continue
-            task, block = protocol.unpack_task(message)
-            if block:
-                reader.read(block)
-            started = time.monotonic()
-            trajectory = collector.run(task)
-            seconds = time.monotonic() - started
-            _send(connection, protocol.pack_finished(reader.held_at, seconds, trajectory.buffer))
+    with contextlib.closing(Worker(collector)) as worker:
+        while (message := _receive(connection))[:1] != protocol.CLOSE:
+            _send(connection, worker.answer(message))
+
+
+def _receive(connection: Connection) -> bytes:
+    try:
+        return connection.recv_bytes()
+    except (EOFError, OSError):
+        raise LearnerGoneError from None
 
 
 def _send(connection: Connection, message: bytes) -> None:
@@ -61,3 +107,25 @@ def _send(connection: Connection, message: bytes) -> None:
         connection.send_bytes(message)
     except OSError:
         raise LearnerGoneError from None
+
+
+def _stand_alone() -> None:
+    """Gives this process a session of its own, with whatever it will start, and ties its life to the fork server's.
+
+    A driver that blocks never learns from its pipe that the learner is gone. The fork server ends with the learner,
+    unless a driver holds the descriptor that keeps it alive; and Linux then ends the driver. Where the learner started
+    the driver itself, no such signal is asked for: it would come as soon as the thread that started it ends.
+    """
+    if hasattr(os, "setsid"):
+        os.setsid()
+    parent = multiprocessing.parent_process()
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    if parent is None or parent.pid == os.getppid() or server._forkserver_alive_fd is None:
+        return
+    os.close(server._forkserver_alive_fd)
+    server._forkserver_alive_fd = None
+    if sys.platform == "linux":
+        before = os.getppid()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != before:  # it was gone before the signal was asked for
+            os._exit(1)

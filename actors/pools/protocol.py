@@ -1,54 +1,112 @@
-"""The messages between the learner and a driver process: bytes, of which nothing is unpickled.
+"""The messages between the learner and a driver: bytes, of which nothing is unpickled.
 
 The first byte says what a message is:
 
-    learner -> driver   T task [block]       slots to run; before them, a new policy in this block of shared memory
-                        P block              a new policy alone
-    driver -> learner   R                    ready for the first snapshot, or the answer to P
-                        F times trajectory   the trajectory of a task; when its snapshot was held, and its seconds
-                        E text               the traceback of an exception; the driver then ends
+    learner -> driver   S                          start the environments
+                        T task round [block]       slots to run; before them, a new policy in this block
+                        P block                    a new policy alone
+                        C                          close the environments and end
+    driver -> learner   R                          ready for a task; the answer to S and to P
+                        F task round trajectory    the answer to a task; when its snapshot was held, and its seconds
+                        E text                     the traceback of an exception; the driver then ends
 
-A block is named by the snapshot's length and the name of the shared memory that holds it.
+A block is the snapshot's length and the name of the shared memory that holds it; or, without a name, the snapshot.
 """
 
 import struct
+from dataclasses import dataclass
 
 from actors.job import Kind, Task
 
-READY, TASK, FINISHED, ERROR, POLICY = b"R", b"T", b"F", b"E", b"P"
-_TASK = struct.Struct("<cBQII")
-_FINISHED = struct.Struct("<c7xdd")  # 24 bytes, so that the trajectory behind it is aligned
-_BLOCK = struct.Struct("<Q")
+START, TASK, POLICY, CLOSE = b"S", b"T", b"P", b"C"
+READY, FINISHED, ERROR = b"R", b"F", b"E"
+_TASK = struct.Struct("<cBQIIQ")
+_FINISHED = struct.Struct("<cB6xQIIQdd")  # 48 bytes, so that the trajectory behind it is aligned
+_BLOCK = struct.Struct("<QH")
 
 
-def pack_task(task: Task, block: bytes) -> bytes:
-    """Packs a task; ``block`` says where the policy lies, and is empty where the driver holds it already."""
-    return _TASK.pack(TASK, task.kind, task.step, task.start, task.stop) + block
+class MessageError(ValueError):
+    """A message is damaged."""
 
 
-def unpack_task(message: bytes) -> tuple[Task, bytes]:
-    """Returns the task of a message, and the block of its policy."""
-    _, kind, step, start, stop = _TASK.unpack_from(message)
-    return Task(Kind(kind), step, start, stop), message[_TASK.size :]
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a task.
+
+    Attributes:
+        task: the task.
+        round: the number that came with it.
+        held_at: when its snapshot was held.
+        seconds: how long its slots took after that.
+        trajectory: the bytes of its trajectory.
+    """
+
+    task: Task
+    round: int
+    held_at: float
+    seconds: float
+    trajectory: bytes | bytearray | memoryview
 
 
-def pack_finished(held_at: float, seconds: float, trajectory: bytes | bytearray | memoryview) -> bytes:
-    """Packs the answer to a task: when its snapshot was held, how long it took, and its trajectory."""
-    return _FINISHED.pack(FINISHED, held_at, seconds) + trajectory
+def pack_task(task: Task, number: int, block: bytes) -> bytes:
+    """Packs a task of round ``number``; ``block`` holds the policy, and is empty where the driver holds it already."""
+    return _TASK.pack(TASK, task.kind, task.step, task.start, task.stop, number) + block
 
 
-def unpack_finished(message: bytes) -> tuple[float, float, memoryview]:
-    """Returns what ``pack_finished`` packed; the trajectory is a view of the message."""
-    _, held_at, seconds = _FINISHED.unpack_from(message)
-    return held_at, seconds, memoryview(message)[_FINISHED.size :]
+def unpack_task(message: bytes) -> tuple[Task, int, bytes]:
+    """Returns the task of a message, the number of its round, and the block of its policy.
+
+    Raises:
+        MessageError: the message is damaged.
+    """
+    if len(message) < _TASK.size or message[:1] != TASK:
+        raise MessageError(f"no task in {len(message)} bytes")
+    _, kind, step, start, stop, number = _TASK.unpack_from(message)
+    return _task(kind, step, start, stop), number, message[_TASK.size :]
+
+
+def pack_finished(answer: Answer) -> bytes:
+    """Packs the answer to a task."""
+    task = answer.task
+    head = (FINISHED, task.kind, task.step, task.start, task.stop, answer.round, answer.held_at, answer.seconds)
+    return _FINISHED.pack(*head) + answer.trajectory
+
+
+def unpack_finished(message: bytes) -> Answer:
+    """Returns what ``pack_finished`` packed; the trajectory is a view of the message.
+
+    Raises:
+        MessageError: the message is damaged.
+    """
+    if len(message) < _FINISHED.size or message[:1] != FINISHED:
+        raise MessageError(f"no answer in {len(message)} bytes")
+    _, kind, step, start, stop, number, held_at, seconds = _FINISHED.unpack_from(message)
+    return Answer(_task(kind, step, start, stop), number, held_at, seconds, memoryview(message)[_FINISHED.size :])
 
 
 def pack_block(length: int, name: str) -> bytes:
-    """Packs where a snapshot lies: its length and the name of the shared memory."""
-    return _BLOCK.pack(length) + name.encode()
+    """Packs where a snapshot lies: its length and the name of the shared memory; without a name, it comes behind."""
+    encoded = name.encode()
+    return _BLOCK.pack(length, len(encoded)) + encoded
 
 
-def unpack_block(block: bytes) -> tuple[int, str]:
-    """Returns the length of a snapshot and the name of the shared memory."""
-    (length,) = _BLOCK.unpack_from(block)
-    return length, block[_BLOCK.size :].decode()
+def unpack_block(block: bytes) -> tuple[int, str, memoryview]:
+    """Returns the length of a snapshot, the name of the shared memory, and what comes behind.
+
+    Raises:
+        MessageError: the block is damaged.
+    """
+    if len(block) < _BLOCK.size:
+        raise MessageError(f"no block in {len(block)} bytes")
+    length, size = _BLOCK.unpack_from(block)
+    name = block[_BLOCK.size : _BLOCK.size + size]
+    if len(name) != size:
+        raise MessageError("a block that was cut short")
+    return length, name.decode(), memoryview(block)[_BLOCK.size + size :]
+
+
+def _task(kind: int, step: int, start: int, stop: int) -> Task:
+    try:
+        return Task(Kind(kind), step, start, stop)
+    except ValueError:
+        raise MessageError(f"a task of unknown kind {kind}") from None

@@ -1,14 +1,15 @@
-"""A round on driver processes: which slots are still to be dealt, what has come back, and when."""
+"""A round on drivers: which slots are still to be dealt, what has come back, and when."""
 
 import dataclasses
 import statistics
-import time
 from collections import Counter, deque
 from collections.abc import Iterable
 
+import numpy as np
+
 from actors.job import Kind, Task
 from actors.pools.base import Record, RoundResult
-from actors.trajectory import Merger, Trajectory
+from actors.trajectory import MergeError, Merger, Trajectory
 
 WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
 MAX_UNEVENNESS = 0.1  # standard deviation of the cost of a slot over its mean, below which equal shares are as good
@@ -38,12 +39,13 @@ class Round:
     """A round under way.
 
     Args:
+        number: number of the round, which answers to its tasks repeat.
         kind: what its slots are run for.
         edition: edition of the shared snapshot.
         block: where it lies.
         merger: takes in the trajectories.
         tasks: the slots, dealt into tasks.
-        started: when the snapshot began to be written, by ``time.monotonic``.
+        started: when the snapshot began to be written, by the fleet's clock.
         record: who keeps what arrives, if anyone does.
 
     Attributes:
@@ -52,6 +54,7 @@ class Round:
 
     def __init__(
         self,
+        number: int,
         kind: Kind,
         edition: int,
         block: bytes,
@@ -60,7 +63,7 @@ class Round:
         started: float,
         record: Record | None = None,
     ):
-        self.kind, self.edition, self.block = kind, edition, block
+        self.number, self.kind, self.edition, self.block = number, kind, edition, block
         self.tasks = deque(tasks)
         self._merger, self._record = merger, record
         self._started = self._held = started
@@ -81,38 +84,63 @@ class Round:
         """
         self._broadcasting = set(tasks)
 
+    def next_task(self) -> Task | None:
+        """Takes the next task of which a slot is missing off the queue; None where there is none."""
+        while self.tasks:
+            task = self.tasks.popleft()
+            if self._merger.lacks(np.arange(task.start, task.stop)).any():
+                return task
+        return None
+
     def add(self, task: Task, trajectory: Trajectory, held_at: float, seconds: float) -> None:
-        """Takes in the trajectory of a task, which took so many seconds after its snapshot was held."""
+        """Takes in the slots of an answer that are missing; it took so many seconds after its snapshot was held.
+
+        Raises:
+            MergeError: the trajectory is not that of the task.
+        """
+        slots = trajectory.slots
+        if not np.array_equal(slots, np.arange(task.start, task.stop)):
+            raise MergeError(f"slots {slots.tolist()} in answer to slots {task.start} to {task.stop - 1}")
+        self._merger.check(trajectory)
+        lacking = self._merger.lacks(slots)
+        if not lacking.any():
+            return
+        if not lacking.all():
+            trajectory = trajectory.rows(self._merger.layout, lacking)
         if self._record:
             self._record.arrived(trajectory)
-        slots = task.stop - task.start
-        self._shares.append(slots)
-        self._slot_seconds.append(seconds / slots)
-        self._merger.add(trajectory)
+        self._merger.put(trajectory)
+        self._shares.append(len(trajectory))
+        self._slot_seconds.append(seconds / len(slots))
         if task in self._broadcasting:
             self._held = max(self._held, held_at)
 
-    def retry(self, task: Task) -> int:
+    def retry(self, task: Task, counted: bool = True) -> int:
         """Puts a task whose driver was lost back at the head, in two halves, to narrow down the slot that ends drivers.
+
+        Args:
+            task: the task.
+            counted: whether its slots may be to blame.
 
         Returns:
             How often one of the round's slots has lost its driver, at the most.
         """
         if self._record:
             self._record.lost_task(task)
-        self._failures.update(range(task.start, task.stop))
+        if counted:
+            self._failures.update(range(task.start, task.stop))
         middle = (task.start + task.stop) // 2
         halves = (dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle))
         self.tasks.extendleft(half for half in halves if half.start < half.stop)
-        return max(self._failures.values())
+        return max(self._failures.values(), default=0)
 
-    def result(self) -> RoundResult:
-        """Returns what came back.
+    def result(self, now: float) -> RoundResult:
+        """Returns what came back, at ``now`` by the fleet's clock.
 
         Raises:
             MergeError: a slot is missing.
         """
-        broadcast, collect = self._held - self._started, time.monotonic() - self._held
+        broadcast, collect = self._held - self._started, now - self._held
         return RoundResult(self._merger.result(), self._shares, broadcast, collect)
 
     def slot_cost(self) -> tuple[float, float] | None:

@@ -1,8 +1,9 @@
 """The snapshot in shared memory: the learner writes it once, however many drivers read it."""
 
-import time
+import os
 from multiprocessing.shared_memory import SharedMemory
 
+from actors.pools.leftovers import make_shared_memory
 from actors.pools.protocol import pack_block, unpack_block
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
@@ -19,17 +20,24 @@ class SharedSnapshot:
     def __init__(self) -> None:
         self.edition = 0
         self._memory: SharedMemory | None = None
+        self._lock: int | None = None
         self._current = b""
 
     def write(self, snapshot: bytes) -> bytes:
-        """Writes a snapshot, and returns the block that tells a driver where it lies."""
-        if self._memory is None or self._memory.size < len(snapshot):
-            self.close()
-            self._memory = SharedMemory(create=True, size=len(snapshot))
-        assert self._memory.buf is not None, "it is open"
-        self._memory.buf[: len(snapshot)] = snapshot
+        """Writes a snapshot, and returns the block that tells a driver where it lies.
+
+        Where there is no room for it in shared memory, the block holds it.
+        """
         if snapshot != self._current:
             self.edition, self._current = self.edition + 1, snapshot
+        if self._memory is None or self._memory.size < len(snapshot):
+            self.close()
+            try:
+                self._memory, self._lock = make_shared_memory(len(snapshot))
+            except OSError:
+                return pack_block(len(snapshot), "") + snapshot
+        assert self._memory.buf is not None, "it is open"
+        self._memory.buf[: len(snapshot)] = snapshot
         return pack_block(len(snapshot), self._memory.name)
 
     def close(self) -> None:
@@ -38,6 +46,9 @@ class SharedSnapshot:
             self._memory.close()
             self._memory.unlink()
             self._memory = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 class SnapshotReader:
@@ -45,28 +56,27 @@ class SnapshotReader:
 
     The policy is a view of the shared memory, not a copy: it is not written to again before the tasks of all drivers
     are done.
-
-    Attributes:
-        held_at: when the collector had the current snapshot, by the clock that all processes of a machine share.
     """
 
     def __init__(self, collector: Collector):
         self.collector = collector
-        self.held_at = 0.0
         self._memory: SharedMemory | None = None
 
     def read(self, block: bytes) -> None:
         """Takes over the snapshot in a block."""
-        length, name = unpack_block(block)
+        length, name, content = unpack_block(block)
+        if not name:
+            self.collector.update(Snapshot.from_bytes(bytes(content)))
+            return
         if self._memory is None or self._memory.name != name:
             self.close()
             self._memory = SharedMemory(name)
         assert self._memory.buf is not None, "it is open"
         self.collector.update(Snapshot.from_bytes(self._memory.buf[:length]))
-        self.held_at = time.monotonic()
 
     def close(self) -> None:
         """Releases the shared memory."""
         self.collector.policy = None  # which has views of it
         if self._memory is not None:
             self._memory.close()
+            self._memory = None

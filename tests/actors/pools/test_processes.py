@@ -49,19 +49,19 @@ def test_the_time_of_a_hung_driver_is_not_broadcast_time(tmp_path, monkeypatch, 
 def test_a_driver_killed_between_rounds_is_replaced(expected):
     with make_pool(job(), 3, "process", 30) as pool:
         assert same(run(pool, 0)[0], expected[0])
-        os.kill(pool._drivers[1].process.pid, signal.SIGKILL)
+        os.kill(pool._drivers[1].handle.process.pid, signal.SIGKILL)
         time.sleep(0.1)
         assert same(run(pool, 1)[0], expected[1])
         assert same(run(pool, 2)[0], expected[2])
         assert pool.restarts == 1
-        assert all(driver.process.is_alive() for driver in pool._drivers)
+        assert all(driver.handle.process.is_alive() for driver in pool._drivers)
 
 
 def test_all_drivers_killed_while_they_work(expected):
     with make_pool(job(evaluation_cost_ms=20), 3, "process", 30) as pool:
         pool.submit(0, snapshot(0), Kind.COLLECT)
         for driver in pool._drivers:
-            os.kill(driver.process.pid, signal.SIGKILL)
+            os.kill(driver.handle.process.pid, signal.SIGKILL)
         trajectory = pool.result().trajectory
         assert same(trajectory, expected[0])
         assert pool.restarts == 3
@@ -86,7 +86,7 @@ def test_a_stopped_driver_is_replaced_under_a_large_snapshot():
     assert len(large[0].to_bytes()) > 2_000_000
     with make_pool(job(), 2, "process", 1.5) as pool:
         first = run(pool, 0, snap=large[0])[0]
-        os.kill(pool._drivers[0].process.pid, signal.SIGSTOP)
+        os.kill(pool._drivers[0].handle.process.pid, signal.SIGSTOP)
         trajectory = run(pool, 1, snap=large[1])[0]
         assert pool.restarts >= 1
     assert not same(first, trajectory)
@@ -121,9 +121,8 @@ def test_no_deadlock_when_messages_exceed_a_pipes_buffer():
 
 def test_drivers_end_with_their_pool_and_with_the_pipe():
     pool = make_pool(job(), 3, "process", 30)
-    processes = [psutil.Process(driver.process.pid) for driver in pool._drivers]
-    assert all(driver.process.daemon for driver in pool._drivers)
-    pool._drivers[0].connection.close()
+    processes = [psutil.Process(driver.handle.process.pid) for driver in pool._drivers]
+    pool._drivers[0].handle.connection.close()
     processes[0].wait(timeout=5)
     pool._drivers.pop(0)
     pool.close()
@@ -137,7 +136,7 @@ def test_a_driver_has_one_thread_and_no_torch():
     with make_pool(job(), 2, "process", 30) as pool:
         run(pool, 0)
         for driver in pool._drivers:
-            process = psutil.Process(driver.process.pid)
+            process = psutil.Process(driver.handle.process.pid)
             maps = [mapped.path for mapped in process.memory_maps()]
             assert any("numpy" in path for path in maps)
             assert not any("torch" in path for path in maps)
@@ -147,9 +146,9 @@ def test_a_driver_has_one_thread_and_no_torch():
 def test_a_broadcast_snapshot_is_not_sent_again(expected):
     with make_pool(job(), 3, "process", 30) as pool:
         assert 0 < pool.broadcast(snapshot(0)) < 10
-        assert [driver.edition for driver in pool._drivers] == [pool._shared.edition] * 3 == [1, 1, 1]
+        assert [driver.edition for driver in pool._drivers] == [pool._fleet._shared.edition] * 3 == [1, 1, 1]
         assert same(run(pool, 0)[0], expected[0])
-        assert pool._shared.edition == 1
+        assert pool._fleet._shared.edition == 1
 
 
 def test_rounds_of_one_version_may_have_different_snapshots():
@@ -173,12 +172,12 @@ def test_rounds_of_one_version_may_have_different_snapshots():
     with make_pool(a_job, 0, "process", 0) as here, make_pool(a_job, 2, "process", 30) as pool:
         for kind, snap in rounds:
             assert same(run(pool, 2, kind, snap)[0], run(here, 2, kind, snap)[0])
-        assert pool._shared.edition == len(rounds)
+        assert pool._fleet._shared.edition == len(rounds)
 
 
 def test_the_cost_of_slots_decides_how_they_are_dealt(monkeypatch):
     costs = iter([(0.0001, 0.5), (0.02, 0.5), (0.02, 0.05)])
-    monkeypatch.setattr("actors.pools.processes.Round.slot_cost", lambda current: next(costs))
+    monkeypatch.setattr("actors.pools.dealing.Round.slot_cost", lambda current: next(costs))
     with make_pool(job(episodes=12), 3, "process", 30) as pool:
         shares = [sorted(run(pool, step)[1].shares) for step in range(3)]
     assert shares == [[4] * 3, [6, 6], [1] * 12]  # nothing is known yet; quick ones; slow and uneven ones
@@ -193,9 +192,9 @@ def test_the_cost_of_a_real_slot_is_measured():
 def test_shared_memory_lives_as_long_as_its_pool():
     with make_pool(job(), 2, "process", 30) as pool:
         run(pool, 0)
-        name = pool._shared._memory.name
-        os.kill(pool._drivers[0].process.pid, signal.SIGKILL)
+        name = pool._fleet._shared._memory.name
+        os.kill(pool._drivers[0].handle.process.pid, signal.SIGKILL)
         run(pool, 1)
-        assert pool._shared._memory.name == name
+        assert pool._fleet._shared._memory.name == name
         assert os.path.exists(f"/dev/shm/{name}") or not os.path.isdir("/dev/shm")
     assert not os.path.exists(f"/dev/shm/{name}")

@@ -14,23 +14,25 @@ from tests.actors.test_trajectory import LAYOUT, trajectory
 )
 @pytest.mark.parametrize("block", [b"", protocol.pack_block(4096, "psm_1a2b")], ids=["held", "new"])
 def test_a_task_and_its_block(task, block):
-    message = protocol.pack_task(task, block)
+    message = protocol.pack_task(task, 2**64 - 1, block)
     assert message[:1] == protocol.TASK
-    assert protocol.unpack_task(message) == (task, block)
+    assert protocol.unpack_task(message) == (task, 2**64 - 1, block)
     assert isinstance(protocol.unpack_task(message)[0].kind, Kind)
 
 
-@pytest.mark.parametrize(("length", "name"), [(1, "psm_1a2b"), (2**40, "wnsm_ä")])
+@pytest.mark.parametrize(("length", "name"), [(1, "psm_1a2b"), (2**40, "wnsm_ä"), (3, "")])
 def test_a_block(length, name):
-    assert protocol.unpack_block(protocol.pack_block(length, name)) == (length, name)
+    for behind in (b"", b"a snapshot"):
+        assert protocol.unpack_block(protocol.pack_block(length, name) + behind) == (length, name, behind)
 
 
 def test_the_answer_to_a_task_holds_the_trajectory_unchanged():
     sent = trajectory(3, 7)
-    message = protocol.pack_finished(12.5, 0.1, sent.buffer)
+    message = protocol.pack_finished(protocol.Answer(Task(Kind.PLAN, 5, 3, 7), 9, 12.5, 0.1, sent.buffer))
     assert message[:1] == protocol.FINISHED
-    held_at, seconds, buffer = protocol.unpack_finished(message)
-    assert (held_at, seconds) == (12.5, 0.1)
+    answer = protocol.unpack_finished(message)
+    assert (answer.task, answer.round, answer.held_at, answer.seconds) == (Task(Kind.PLAN, 5, 3, 7), 9, 12.5, 0.1)
+    buffer = answer.trajectory
     assert buffer.obj is message  # not copied
     received = Trajectory.over(LAYOUT, 4, buffer)
     for name in LAYOUT.fields:
@@ -39,6 +41,27 @@ def test_the_answer_to_a_task_holds_the_trajectory_unchanged():
 
 
 def test_first_bytes_are_single_and_distinct():
-    kinds = (protocol.READY, protocol.TASK, protocol.FINISHED, protocol.ERROR, protocol.POLICY)
-    assert [len(kind) for kind in kinds] == [1] * 5
-    assert len(set(kinds)) == 5
+    kinds = ("READY", "TASK", "FINISHED", "ERROR", "POLICY", "START", "CLOSE")
+    bytes_of = {getattr(protocol, kind) for kind in kinds}
+    assert [len(kind) for kind in bytes_of] == [1] * 7
+
+
+@pytest.mark.parametrize("unpack", [protocol.unpack_task, protocol.unpack_finished, protocol.unpack_block])
+def test_a_message_that_was_cut_short_is_told(unpack):
+    task = Task(Kind.COLLECT, 1, 2, 3)
+    whole = {
+        protocol.unpack_task: protocol.pack_task(task, 1, b""),
+        protocol.unpack_finished: protocol.pack_finished(protocol.Answer(task, 1, 0.0, 0.0, b"")),
+        protocol.unpack_block: protocol.pack_block(4, "name"),
+    }[unpack]
+    unpack(whole)
+    for length in range(len(whole)):
+        with pytest.raises(protocol.MessageError):
+            unpack(whole[:length])
+
+
+def test_a_task_of_an_unknown_kind_is_told():
+    message = bytearray(protocol.pack_task(Task(Kind.COLLECT, 1, 2, 3), 1, b""))
+    message[1] = 99
+    with pytest.raises(protocol.MessageError, match="unknown kind 99"):
+        protocol.unpack_task(bytes(message))

@@ -1,7 +1,5 @@
 """A round deals lost tasks again in halves, counts the losses of each slot, and times broadcast and collection."""
 
-import types
-
 import pytest
 
 from actors.job import Kind, Task
@@ -18,7 +16,7 @@ def begun(slots, *tasks, started=5.0):
     """Returns a round of ``slots`` slots under policy version 5."""
     merger = Merger(LAYOUT, slots)
     merger.begin(5)
-    return Round(Kind.COLLECT, 5, b"", merger, tasks, started)
+    return Round(1, Kind.COLLECT, 5, b"", merger, tasks, started)
 
 
 def add(current, start, stop, held_at=0.0, seconds=1.0):
@@ -48,14 +46,13 @@ def test_losses_are_counted_by_slot():
     assert current.retry(task(3, 4)) == 3
 
 
-def test_broadcast_ends_with_the_tasks_dealt_at_once(monkeypatch):
-    monkeypatch.setattr("actors.pools.round.time", types.SimpleNamespace(monotonic=lambda: 11.0))
+def test_broadcast_ends_with_the_tasks_dealt_at_once():
     current = begun(7, started=5.0)
     current.began([task(0, 2), task(2, 5)])
     add(current, 2, 5, held_at=6.5)
     add(current, 5, 7, held_at=9.0)  # dealt later, to a driver that was busy before
     add(current, 0, 2, held_at=6.0)
-    result = current.result()
+    result = current.result(11.0)
     assert result.broadcast == 1.5
     assert result.collect == 4.5
     assert result.shares == [3, 2, 2]  # in the order in which they came back
@@ -66,10 +63,10 @@ def test_a_round_is_complete_with_its_last_slot():
     add(current, 2, 5)
     assert not current.complete
     with pytest.raises(MergeError, match="slot 0: its trajectory is missing"):
-        current.result()
+        current.result(1.0)
     add(current, 0, 2)
     assert current.complete
-    check_identity(current.result().trajectory, 5)
+    check_identity(current.result(1.0).trajectory, 5)
 
 
 @pytest.mark.parametrize(

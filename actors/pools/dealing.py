@@ -1,0 +1,255 @@
+"""Slots are dealt to drivers as tasks; a driver that is lost is replaced, and its task dealt again.
+
+      submit: slots ---> queue of tasks
+                             |   an idle driver takes the next one
+                      task   v
+      learner  ===================>  driver 0 .. N-1
+               <===================
+                    trajectory
+      result: waits for messages, losses and deadlines; a driver that died or is past its time is replaced, and its
+      task goes back to the head of the queue, in two halves.
+
+Slots are pure, so running one twice is harmless: the first copy of a slot counts, whoever sends it and whenever. Each
+task carries the number of its round, which the answer repeats, so that an answer from before is told apart.
+"""
+
+from actors.job import Job, Kind, Task
+from actors.pools import protocol
+from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
+from actors.pools.fleet import Event, Fleet, Handle
+from actors.pools.round import Round, tasks_worth_dealing
+from actors.snapshot import Snapshot
+from actors.trajectory import MergeError, Trajectory
+
+MAX_FAILURES = 5
+"""How often a slot may lose its driver, or a start may fail in a row, before the run gives up."""
+
+
+class RemoteError(Exception):
+    """The traceback of an exception in a driver, as text."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class Driver:
+    """What the pool knows of a driver.
+
+    Args:
+        index: number of the driver.
+        handle: its handle.
+        deadline: when it is to have started, by the fleet's clock.
+
+    Attributes:
+        task: what it is running, or None.
+        round: number of the round that its task belongs to.
+        edition: edition of the snapshot that it holds; 0 for none.
+        ready: whether it has started.
+        deadline: when it is to have answered.
+    """
+
+    def __init__(self, index: int, handle: Handle, deadline: float):
+        self.index, self.handle, self.deadline = index, handle, deadline
+        self.task: Task | None = None
+        self.round = 0
+        self.edition = 0
+        self.ready = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a task."""
+        return self.ready and self.task is None
+
+
+class DealingPool(Pool):
+    """A pool of drivers that are reached by messages.
+
+    Args:
+        job: what they run.
+        fleet: where they come from.
+        drivers: how many to start.
+        timeout: seconds that a task, or a start, may take before the driver is replaced; 0 for no limit.
+    """
+
+    def __init__(self, job: Job, fleet: Fleet, drivers: int, timeout: float):
+        super().__init__(job, drivers)
+        self._fleet, self._timeout = fleet, timeout
+        self._drivers: list[Driver] = []
+        self._round: Round | None = None
+        self._rounds = 0
+        self._slot_costs: dict[Kind, tuple[float, float]] = {}  # of the last round: mean seconds, and their spread
+        self._failed_starts, self._closed = 0, False
+        try:
+            for index in range(drivers):
+                self._start(index)
+            while not all(driver.ready for driver in self._drivers):
+                self._handle_events()
+        except BaseException:
+            self.close()
+            raise
+
+    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+        started = self._fleet.now()
+        block, edition = self._fleet.share(snapshot.to_bytes())
+        merger = self._merger(kind, snapshot.version, record)
+        missing = merger.missing
+        parts = len(missing) if record and record.slot_by_slot else self._parts_of(kind, len(missing))
+        tasks = shares(kind, step, missing, parts)
+        self._rounds += 1
+        self._round = Round(self._rounds, kind, edition, block, merger, tasks, started, record)
+        self._round.began(self._deal(self._round))
+
+    def _parts_of(self, kind: Kind, slots: int) -> int:
+        """Returns into how many tasks to deal the slots, by what the last round's have cost. Changes no result."""
+        if kind not in self._slot_costs:
+            return self.drivers
+        return tasks_worth_dealing(slots, self.drivers, *self._slot_costs[kind])
+
+    def result(self) -> RoundResult:
+        current = self._round
+        assert current is not None, "submit comes before result"
+        while not current.complete:
+            self._handle_events()
+            self._deal(current)
+        if (cost := current.slot_cost()) is not None:
+            self._slot_costs[current.kind] = cost
+        return current.result(self._fleet.now())
+
+    def broadcast(self, snapshot: Snapshot) -> float:
+        """Sends a snapshot alone; returns the seconds until every driver, idle before, holds a usable policy."""
+        started = self._fleet.now()
+        block, edition = self._fleet.share(snapshot.to_bytes())
+        for driver in self._drivers:
+            driver.ready, driver.edition = False, edition
+            driver.handle.send(protocol.POLICY + block)
+        while not all(driver.ready for driver in self._drivers):
+            self._handle_events()
+        return self._fleet.now() - started
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._fleet.close([(driver.handle, driver.task is not None) for driver in self._drivers])
+            self._drivers = []
+
+    def _deadline(self) -> float:
+        return self._fleet.now() + self._timeout if self._timeout else float("inf")
+
+    def _start(self, index: int) -> None:
+        """Starts driver number ``index``, if there is room for it."""
+        if (handle := self._fleet.start(index)) is not None:
+            self._drivers.append(Driver(index, handle, self._deadline()))
+
+    def _deal(self, current: Round) -> list[Task]:
+        """Gives the next tasks to idle drivers, and returns them."""
+        dealt = []
+        for driver in list(self._drivers):
+            if driver.idle and (task := current.next_task()) is not None:
+                driver.task, driver.round, driver.deadline = task, current.number, self._deadline()
+                block = current.block if driver.edition != current.edition else b""
+                try:
+                    driver.handle.send(protocol.pack_task(task, current.number, block))
+                    driver.edition = current.edition
+                    dealt.append(task)
+                except OSError:
+                    self._replace(driver, "died")
+        return dealt
+
+    def _handle_events(self) -> None:
+        """Waits for the next message, loss or deadline, and handles all that are due."""
+        busy = [driver for driver in self._drivers if not driver.idle]
+        deadline = min((driver.deadline for driver in busy), default=float("inf"))
+        timeout = None if deadline == float("inf") else max(0.0, deadline - self._fleet.now())
+        for event in self._fleet.wait(timeout):
+            self._handle(event)
+        for driver in list(self._drivers):
+            if not driver.idle and self._fleet.now() > driver.deadline:
+                self._replace(driver, f"took longer than --driver-timeout {self._timeout:g} s")
+
+    def _handle(self, event: Event) -> None:
+        """Handles what came from one driver."""
+        driver = next((driver for driver in self._drivers if driver.handle is event.handle), None)
+        if event.message is None:
+            if driver is not None:
+                self._replace(driver, "died", left=event.left)
+            return
+        try:
+            if driver is not None:
+                self._take(driver, event.message)
+            elif event.message[:1] == protocol.READY:
+                self._join(event.handle)
+            else:  # the answer of one that was replaced, since it took too long
+                self._take_late(event.message)
+        except (protocol.MessageError, MergeError) as error:
+            if driver is not None:
+                self._replace(driver, f"sent a damaged message ({error})")
+
+    def _join(self, handle: Handle) -> None:
+        """Takes in a driver that the pool did not start."""
+        used = {driver.index for driver in self._drivers}
+        driver = Driver(next(i for i in range(len(used) + 1) if i not in used), handle, self._deadline())
+        driver.ready = True
+        self._drivers.append(driver)
+        self.drivers = max(self.drivers, len(self._drivers))
+
+    def _take(self, driver: Driver, message: bytes) -> None:
+        """Takes in the message of a driver.
+
+        Raises:
+            DriverError: it says that it failed.
+            MessageError, MergeError: the message is damaged.
+        """
+        if message[:1] == protocol.READY:
+            driver.ready = True
+            self._failed_starts = 0
+        elif message[:1] == protocol.ERROR:
+            text = message[1:].decode(errors="replace")
+            last = (text.strip().splitlines() or ["no reason"])[-1]
+            raise DriverError(f"driver {driver.index} failed: {last}") from RemoteError(text)
+        else:
+            answer = protocol.unpack_finished(message)
+            self._accept(answer)
+            if (answer.task, answer.round) == (driver.task, driver.round):
+                driver.task = None
+
+    def _take_late(self, message: bytes) -> None:
+        """Takes in what a driver sends that has been replaced; an error is that of a task that others have by now."""
+        if message[:1] == protocol.FINISHED:
+            self._accept(protocol.unpack_finished(message))
+
+    def _accept(self, answer: protocol.Answer) -> None:
+        """Takes in the slots of an answer that are still missing."""
+        current = self._round
+        if current is None or answer.round != current.number:
+            return
+        task = answer.task
+        trajectory = Trajectory.over(self.layout(task.kind), task.stop - task.start, answer.trajectory)
+        current.add(task, trajectory, answer.held_at, answer.seconds)
+
+    def _replace(self, driver: Driver, reason: str, left: bool = False) -> None:
+        """Puts a fresh one in the place of ``driver``; its task goes to the first idle driver.
+
+        Raises:
+            DriverError: this has happened too often, or none can be started.
+        """
+        task, where, times = driver.task, "as it started", 0
+        if task:
+            assert self._round is not None, "a task belongs to a round"
+            if driver.round == self._round.number:  # of an earlier round, others have sent the slots
+                times = self._round.retry(task, counted=not left)
+            last = f" to {task.stop - 1}" if task.stop - task.start > 1 else ""
+            where = f"in slot {task.start}{last} of step {task.step}"
+        elif not driver.ready:
+            self._failed_starts += 1
+            times = self._failed_starts
+        self._drivers.remove(driver)
+        driver.handle.end()
+        if times >= MAX_FAILURES:
+            raise DriverError(f"driver {driver.index} {reason} {where}, and {times - 1} before it did")
+        if not left:
+            self.restarts += 1
+        try:
+            self._start(driver.index)
+        except Exception as error:
+            raise DriverError(f"driver {driver.index} {reason} {where}, and cannot be replaced: {error}") from error
+        self._drivers.sort(key=lambda one: one.index)

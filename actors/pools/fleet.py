@@ -1,0 +1,62 @@
+"""The seam of the pools: drivers as handles that take messages and give messages, whatever they run on.
+
+A handle may be late, die, answer twice, or answer after another one has taken its place. ``actors.pools.dealing`` deals
+with all of that, once, above this seam; processes and the simulator of the tests are below it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Handle(Protocol):
+    """The learner's end of one driver."""
+
+    def send(self, message: bytes) -> None:
+        """Sends a message.
+
+        Raises:
+            OSError: the driver is gone.
+        """
+
+    def end(self) -> None:
+        """Ends the driver at once, with all that it has started."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What came from a driver.
+
+    Attributes:
+        handle: the driver's. One that the pool did not start is of a driver that joins.
+        message: what it sent; None where it is gone.
+        left: whether it has gone in order, such as with its machine, so that its task is not to blame.
+    """
+
+    handle: Handle
+    message: bytes | None
+    left: bool = False
+
+
+class Fleet(Protocol):
+    """Where drivers come from, and how the learner waits for them."""
+
+    def start(self, index: int) -> Handle | None:
+        """Starts driver number ``index``, which says that it is ready; None where there is no room for it now."""
+
+    def wait(self, timeout: float | None) -> Iterator[Event]:
+        """Waits for at most ``timeout`` seconds, None for no limit, and yields what has come."""
+
+    def now(self) -> float:
+        """Returns the seconds of the clock by which deadlines and durations are told."""
+
+    def share(self, snapshot: bytes) -> tuple[bytes, int]:
+        """Makes a snapshot readable for all drivers.
+
+        Returns:
+            The block that tells a driver where it lies, and how many snapshots of other bytes there were, this one
+            included.
+        """
+
+    def close(self, drivers: Iterable[tuple[Handle, bool]]) -> None:
+        """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""

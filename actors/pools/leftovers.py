@@ -1,0 +1,124 @@
+"""What a killed run leaves in shared memory and in the temporary directory, told apart from what lives, and removed.
+
+Whoever makes one of them holds a lock on it for life. So what is not locked belongs to nobody any more, whichever
+machine, container or user space its maker lived in.
+"""
+
+import contextlib
+import functools
+import multiprocessing.util
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from multiprocessing.shared_memory import SharedMemory
+
+try:
+    import fcntl
+except ImportError:  # Windows, which removes shared memory by itself
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "tuninglaw-"
+SHARED_MEMORY = pathlib.Path("/dev/shm")
+LOCK = "lock"
+LONGEST = 60
+"""Characters of a temporary directory in which a socket's path still fits into the 107 that the system allows."""
+
+
+def make_shared_memory(size: int) -> tuple[SharedMemory, int | None]:
+    """Makes a block of shared memory whose pages are there.
+
+    Returns:
+        The block, and a descriptor that holds its lock, to be closed with it; None where the system has none.
+
+    Raises:
+        OSError: there is no room for it, which a write would find out by ending the process.
+    """
+    while True:
+        try:
+            memory = SharedMemory(f"{PREFIX}{os.urandom(4).hex()}", create=True, size=size)
+        except FileExistsError:
+            continue
+        path = SHARED_MEMORY / memory.name
+        if fcntl is None or not path.is_file():
+            return memory, None
+        try:
+            lock = os.open(path, os.O_RDWR)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if os.fstat(lock).st_nlink:  # else it was taken for a leftover before it was locked
+                os.posix_fallocate(lock, 0, size)
+                return memory, lock
+            os.close(lock)
+        except OSError:
+            memory.close()
+            memory.unlink()
+            raise
+
+
+@functools.cache
+def temporary_directory() -> None:
+    """Makes the directory in which this process's fork server will have its socket, if there is none yet.
+
+    A temporary directory whose name is too long for a socket is left for ``/tmp``.
+    """
+    if fcntl is None:
+        return
+    base = tempfile.gettempdir()
+    if len(base) > LONGEST and os.access("/tmp", os.W_OK):
+        base = "/tmp"
+    ours = tempfile.mkdtemp(prefix=PREFIX, dir=base)
+    # After multiprocessing has removed what is in it, which has priority -100 and complains where it is missing.
+    removal = multiprocessing.util.Finalize(None, shutil.rmtree, (ours, True), exitpriority=-101)
+    fcntl.flock(os.open(pathlib.Path(ours, LOCK), os.O_CREAT | os.O_RDWR, 0o600), fcntl.LOCK_SH)  # for life
+    before, tempfile.tempdir = tempfile.tempdir, ours
+    try:
+        used = multiprocessing.util.get_temp_dir()
+    finally:
+        tempfile.tempdir = before
+    if not used.startswith(ours):  # this program had one before
+        removal()
+
+
+def sweep() -> None:
+    """Removes what killed runs have left."""
+    if fcntl is None:
+        return
+    for path in _candidates(SHARED_MEMORY):
+        with _locked_if_dead(path) as dead:
+            if dead:
+                path.unlink(missing_ok=True)
+    for base in {tempfile.gettempdir(), "/tmp"}:
+        for path in _candidates(pathlib.Path(base)):
+            with _locked_if_dead(path / LOCK) as dead:
+                if dead:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _candidates(directory: pathlib.Path) -> list[pathlib.Path]:
+    """Returns what has our name in a directory and belongs to this user."""
+    found = []
+    with contextlib.suppress(OSError):
+        for path in directory.glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                if path.lstat().st_uid == os.getuid():
+                    found.append(path)
+    return found
+
+
+@contextlib.contextmanager
+def _locked_if_dead(path: pathlib.Path) -> Iterator[bool]:
+    """Yields whether nobody holds the lock of a file, and holds it meanwhile."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(file)
