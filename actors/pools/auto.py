@@ -6,7 +6,7 @@ import time
 
 from actors.job import TRAINING, Job, Kind
 from actors.pools.base import Pool, Record, RoundResult
-from actors.pools.processes import ProcessPool
+from actors.pools.processes import CLOSE_SECONDS, ProcessPool
 from actors.pools.threads import ThreadPool
 from actors.snapshot import Snapshot
 
@@ -63,15 +63,17 @@ class Costs:
 class AutoPool(Pool):
     """Collects in this process, measures, and goes on with as many driver processes as pay off, or with none.
 
+    Where they cannot be started, such as for an environment that only this program knows, it goes on in this process.
+
     Attributes:
         choice: what was chosen and why; empty until then.
     """
 
-    def __init__(self, job: Job, timeout: float):
+    def __init__(self, job: Job, timeout: float, patience: float = CLOSE_SECONDS):
         super().__init__(job, 0)
         self.choice = ""
-        self._timeout = timeout
-        self._pool: Pool = ThreadPool(job, 0)
+        self._timeout, self._patience = timeout, patience
+        self._pool: Pool = ThreadPool(job, 0, timeout)
         self._measured: list[tuple[float, float]] = []
         self._snapshot: Snapshot | None = None
         self._measuring = False
@@ -110,17 +112,27 @@ class AutoPool(Pool):
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
         costs = Costs(wall, cpu, 0.0, cores())
         if wall * slots > 2 * ROLLOUT_SECONDS and costs.best(slots):
-            costs = dataclasses.replace(costs, task=self._task_seconds(snapshot))
-            self.drivers = costs.best(slots)
+            try:
+                costs = self._start(costs, slots, snapshot)
+            except Exception as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                self.drivers, self.choice = 0, f"no drivers, since none can be started ({reason})"
+                return
+        self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
+
+    def _start(self, costs: Costs, slots: int, snapshot: Snapshot) -> Costs:
+        """Measures what a task costs, and changes over to driver processes if they pay. Returns all costs."""
+        costs = dataclasses.replace(costs, task=self._task_seconds(snapshot))
+        self.drivers = costs.best(slots)
         if self.drivers:
-            pool = ProcessPool(self.job, self.drivers, self._timeout)
+            pool = ProcessPool(self.job, self.drivers, self._timeout, self._patience)
             self._pool.close()
             self._pool = pool
-        self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
+        return costs
 
     def _task_seconds(self, snapshot: Snapshot) -> float:
         """Measures what a task costs beside its slots, on a first driver."""
-        first = ProcessPool(self.job, 1, self._timeout)
+        first = ProcessPool(self.job, 1, self._timeout, self._patience)
         try:
             return ROLLOUT_SECONDS + min(first.broadcast(snapshot) for _ in range(MESSAGE_ROUNDS))
         finally:

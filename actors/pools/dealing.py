@@ -13,6 +13,8 @@ Slots are pure, so running one twice is harmless: the first copy of a slot count
 task carries the number of its round, which the answer repeats, so that an answer from before is told apart.
 """
 
+from typing import Any
+
 from actors.job import Job, Kind, Task
 from actors.pools import protocol
 from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
@@ -71,7 +73,7 @@ class DealingPool(Pool):
         timeout: seconds that a task, or a start, may take before the driver is replaced; 0 for no limit.
     """
 
-    def __init__(self, job: Job, fleet: Fleet, drivers: int, timeout: float):
+    def __init__(self, job: Job, fleet: Fleet[Any], drivers: int, timeout: float):
         super().__init__(job, drivers)
         self._fleet, self._timeout = fleet, timeout
         self._drivers: list[Driver] = []

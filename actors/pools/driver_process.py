@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from typing import Any
 
 from actors.job import Job
 from actors.pools import protocol
@@ -119,7 +120,7 @@ def _stand_alone() -> None:
     if hasattr(os, "setsid"):
         os.setsid()
     parent = multiprocessing.parent_process()
-    server = forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = forkserver._forkserver
     if parent is None or parent.pid == os.getppid() or server._forkserver_alive_fd is None:
         return
     os.close(server._forkserver_alive_fd)

@@ -5,14 +5,16 @@ from typing import Literal
 from actors.job import Job
 from actors.pools.auto import AutoPool
 from actors.pools.base import Pool
-from actors.pools.processes import ProcessPool
+from actors.pools.processes import CLOSE_SECONDS, ProcessPool
 from actors.pools.threads import ThreadPool
 
 
-def make_pool(job: Job, drivers: int | Literal["auto"], backend: str, timeout: float) -> Pool:
-    """Makes the pool for ``--drivers`` and ``--backend``; ``timeout`` is in seconds, 0 for none."""
+def make_pool(
+    job: Job, drivers: int | Literal["auto"], backend: str, timeout: float, patience: float = CLOSE_SECONDS
+) -> Pool:
+    """Makes the pool for ``--drivers``, ``--backend``, ``--driver-timeout`` (0 for none) and ``--close-timeout``."""
     if drivers == "auto":
-        return AutoPool(job, timeout)
+        return AutoPool(job, timeout, patience)
     if drivers == 0 or backend == "thread":
-        return ThreadPool(job, drivers)
-    return ProcessPool(job, drivers, timeout)
+        return ThreadPool(job, drivers, timeout)
+    return ProcessPool(job, drivers, timeout, patience)

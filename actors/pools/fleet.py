@@ -6,7 +6,7 @@ with all of that, once, above this seam; processes and the simulator of the test
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 
 class Handle(Protocol):
@@ -21,6 +21,9 @@ class Handle(Protocol):
 
     def end(self) -> None:
         """Ends the driver at once, with all that it has started."""
+
+
+H = TypeVar("H", bound=Handle)
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,10 @@ class Event:
     left: bool = False
 
 
-class Fleet(Protocol):
+class Fleet(Protocol[H]):
     """Where drivers come from, and how the learner waits for them."""
 
-    def start(self, index: int) -> Handle | None:
+    def start(self, index: int) -> H | None:
         """Starts driver number ``index``, which says that it is ready; None where there is no room for it now."""
 
     def wait(self, timeout: float | None) -> Iterator[Event]:
@@ -58,5 +61,5 @@ class Fleet(Protocol):
             included.
         """
 
-    def close(self, drivers: Iterable[tuple[Handle, bool]]) -> None:
+    def close(self, drivers: Iterable[tuple[H, bool]]) -> None:
         """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""

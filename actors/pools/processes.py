@@ -66,7 +66,7 @@ class ProcessFleet:
         block = self._shared.write(snapshot)
         return block, self._shared.edition
 
-    def close(self, drivers: Iterable[tuple[ProcessHandle, bool]] = ()) -> None:
+    def close(self, drivers: Iterable[tuple[ProcessHandle, bool]]) -> None:
         """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""
         ending = list(drivers)
         for handle, _ in ending:

@@ -1,24 +1,31 @@
 """Drivers as threads of this process, or none at all."""
 
+import functools
+import queue
 import threading
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
 from threadpoolctl import threadpool_limits
 
 from actors.job import Job, Kind, Task
 from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
+from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Merger
 from env.errors import UsageError
 
+WATCH_SECONDS = 0.1
+"""How often it is looked for threads that are past their time."""
+
 
 @dataclass(frozen=True)
 class _Round:
-    """What was submitted."""
+    """What was submitted, and since when each collector has been at its task."""
 
     snapshot: Snapshot
     tasks: deque[Task]
@@ -26,24 +33,68 @@ class _Round:
     record: Record | None
     shares: list[int] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    running: dict[int, tuple[Task, float]] = field(default_factory=dict)
 
-    def run(self, collector: Collector) -> None:
-        """Runs tasks until none is left."""
+    def run(self, collector: Collector, limit: float) -> None:
+        """Runs tasks until none is left, each for at most ``limit`` seconds, 0 for no limit."""
         while True:
             try:
                 task = self.tasks.popleft()
             except IndexError:
                 return
+            self.running[collector.driver] = task, time.monotonic()
             try:
-                trajectory = collector.run(task)
+                with time_limit(limit):
+                    trajectory = collector.run(task)
                 with self.lock:
                     if self.record:
                         self.record.arrived(trajectory)
                     self.merger.add(trajectory)
                     self.shares.append(len(trajectory))
+            except TookTooLongError:
+                self.tasks.clear()
+                raise TookTooLongError(task) from None
             except BaseException:
                 self.tasks.clear()  # nothing more is to be paid for in a round that has failed
                 raise
+            finally:
+                del self.running[collector.driver]
+
+    def late(self, limit: float) -> list[Task]:
+        """Returns the tasks that run for more than ``limit`` seconds."""
+        now = time.monotonic()
+        return [task for task, started in self.running.copy().values() if now - started > limit]
+
+
+class _Threads:
+    """Threads that do not keep the program from ending, since one that is stuck cannot be ended."""
+
+    def __init__(self, count: int):
+        self._calls: queue.SimpleQueue[tuple[Future, Callable[[], None]] | None] = queue.SimpleQueue()
+        self._threads = [threading.Thread(target=self._work, name=f"driver-{i}", daemon=True) for i in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self) -> None:
+        while (given := self._calls.get()) is not None:
+            future, call = given
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+
+    def submit(self, call: Callable[[], None]) -> Future:
+        """Lets the first thread that is free make a call."""
+        future: Future = Future()
+        self._calls.put((future, call))
+        return future
+
+    def close(self, stuck: int) -> None:
+        """Ends all threads but those that are stuck, of which there are so many."""
+        for _ in self._threads:
+            self._calls.put(None)
+        while sum(thread.is_alive() for thread in self._threads) > stuck:
+            time.sleep(1e-3)
 
 
 class ThreadPool(Pool):
@@ -51,12 +102,19 @@ class ThreadPool(Pool):
 
     BLAS is held to one thread for as long as the pool is open, as in driver processes: the number of threads may
     change the last bits of a product.
+
+    Args:
+        job: what drivers run.
+        drivers: how many there are; 0 is the thread of the caller.
+        timeout: seconds that a task may take; 0 for no limit. A thread cannot be replaced, so that the round fails.
     """
 
-    def __init__(self, job: Job, drivers: int):
+    def __init__(self, job: Job, drivers: int, timeout: float = 0.0):
+        drivers = min(drivers, job.most_slots)
         super().__init__(job, drivers)
+        self._timeout = timeout
         self._collectors = [Collector(job, index) for index in range(max(drivers, 1))]
-        self._threads = ThreadPoolExecutor(drivers, "driver") if drivers else None
+        self._threads = _Threads(drivers) if drivers else None
         self._blas = threadpool_limits(1, "blas")
         self._round: _Round | None = None
 
@@ -77,7 +135,12 @@ class ThreadPool(Pool):
             self._run(current, workers)
         except UsageError:
             raise  # what could not be recorded, which is no fault of a driver's
-        except Exception as error:
+        except TookTooLongError as error:
+            task = error.args[0]
+            slots = f"slot {task.start}" + (f" to {task.stop - 1}" if task.stop - task.start > 1 else "")
+            limit = f"--driver-timeout {self._timeout:g} s"
+            raise DriverError(f"{slots} of step {task.step} took longer than {limit}") from None
+        except (Exception, SystemExit, GeneratorExit) as error:
             raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
         return RoundResult(current.merger.result(), current.shares, held - started, time.monotonic() - held)
 
@@ -85,21 +148,38 @@ class ThreadPool(Pool):
         """Lets the collectors run all tasks; it ends when no thread has one left, so that all that arrives is kept."""
         if not self._threads:
             for collector in workers:
-                current.run(collector)
+                current.run(collector, self._timeout)
             return
-        running = [self._threads.submit(current.run, collector) for collector in workers]
+        running = [self._threads.submit(functools.partial(current.run, collector, 0.0)) for collector in workers]
         try:
-            wait(running)
-        except BaseException:  # Ctrl-C
+            self._wait(current, running)
+        except KeyboardInterrupt:
             current.tasks.clear()
-            wait(running)
+            self._wait(current, running)
             raise
         for done in running:
             done.result()
 
+    def _wait(self, current: _Round, running: list[Future]) -> None:
+        """Waits for all threads but those that are past their time.
+
+        Raises:
+            TookTooLongError: there are such.
+        """
+        left = set(running)
+        while left:
+            late = current.late(self._timeout) if self._timeout else []
+            if late:
+                current.tasks.clear()
+            if late and len(late) == len(left):
+                raise TookTooLongError(late[0])
+            left = wait(left, WATCH_SECONDS if self._timeout else None, FIRST_COMPLETED).not_done
+
     def close(self) -> None:
+        stuck = self._round.running if self._round else {}  # of threads that cannot be ended
         if self._threads:
-            self._threads.shutdown()
+            self._threads.close(len(stuck))
         for collector in self._collectors:
-            collector.close()
+            if collector.driver not in stuck:
+                collector.close()
         self._blas.restore_original_limits()

@@ -1,7 +1,6 @@
 """Driver processes that die, hang or stop change no result; none outlives its pool, and none loads torch."""
 
 import dataclasses
-import multiprocessing
 import os
 import signal
 import time
@@ -12,25 +11,11 @@ import pytest
 
 from actors.critic import Critic
 from actors.job import Job, Kind
-from actors.pools import processes
 from actors.pools.base import DriverError
 from actors.pools.factory import make_pool
-from actors.pools.processes import ProcessPool
 from env import Problem, UsageError
 from tests.actors.mixtures import mixture, random_critic, random_plan
 from tests.actors.pools.rounds import job, run, same, snapshot
-
-
-@pytest.fixture
-def spawning_pool(monkeypatch):
-    """Returns a maker of pools whose drivers have this process's environment, not that of the fork server's start."""
-
-    def make(a_job, drivers, timeout=30.0):
-        with monkeypatch.context() as patched:
-            patched.setattr(processes, "driver_context", lambda preload: multiprocessing.get_context("spawn"))
-            return ProcessPool(a_job, drivers, timeout)
-
-    return make
 
 
 def test_a_users_broken_connection_is_no_broken_pipe():
