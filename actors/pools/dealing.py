@@ -111,8 +111,8 @@ class DealingPool(Pool):
         current = self._round
         assert current is not None, "submit comes before result"
         while not current.complete:
-            self._handle_events()
             self._deal(current)
+            self._handle_events()
         if (cost := current.slot_cost()) is not None:
             self._slot_costs[current.kind] = cost
         return current.result(self._fleet.now())

@@ -148,4 +148,4 @@ class Round:
         if not self._slot_seconds:
             return None
         mean = statistics.mean(self._slot_seconds)
-        return mean, statistics.pstdev(self._slot_seconds) / mean
+        return mean, statistics.pstdev(self._slot_seconds) / mean if mean else 0.0

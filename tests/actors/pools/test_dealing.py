@@ -1,0 +1,235 @@
+"""Answers that come late, twice, damaged or not at all, of drivers that join and leave, change no result."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from actors.job import Kind, Task
+from actors.pools import protocol
+from actors.pools.base import DriverError
+from actors.pools.dealing import DealingPool
+from actors.pools.driver_process import Worker
+from actors.pools.fleet import Event
+from actors.rollout import Collector
+from tests.actors.pools.rounds import job, run, same, snapshot
+from tests.actors.pools.test_record import Kept
+
+
+class FakeHandle:
+    """A driver that answers at once; what it is sent, and answers, is kept."""
+
+    def __init__(self, index):
+        self.worker = Worker(Collector(job(), index), clock=lambda: 0.0)
+        self.sent, self.answers, self.ended = [], [protocol.READY], False
+
+    def send(self, message):
+        self.sent.append(message)
+        self.answers.append(self.worker.answer(message))
+
+    def end(self):
+        assert not self.ended
+        self.ended = True
+
+
+class FakeFleet:
+    """Drivers whose messages come in the order in which ``script`` puts them; by itself, each once and in turn."""
+
+    def __init__(self, script=None, room=99):
+        self.handles, self.script, self.time, self.room, self.current = [], script, 0.0, room, b""
+        self.edition, self.closed = 0, None
+
+    def start(self, index):
+        if self.room == 0:
+            return None
+        self.room -= 1
+        self.handles.append(FakeHandle(index))
+        return self.handles[-1]
+
+    def wait(self, timeout):
+        events = self.script(self, timeout) if self.script else None
+        if events is None:
+            events = [Event(one, one.answers.pop(0)) for one in self.handles if one.answers and not one.ended]
+            assert events, "a pool that waits for nothing"
+        yield from events
+
+    def now(self):
+        return self.time
+
+    def share(self, content):
+        self.edition += content != self.current
+        self.current = content
+        return protocol.pack_block(len(content), "") + content, self.edition
+
+    def close(self, drivers):
+        self.closed = list(drivers)
+
+
+def once(then):
+    """Returns a script that plays ``then`` the first time that there is an answer to a task, and no more."""
+    left = [then]
+
+    def script(fleet, timeout):
+        if left and any(one.answers and one.answers[0] != protocol.READY for one in fleet.handles):
+            return left.pop()(fleet)
+        return None
+
+    return script
+
+
+def lost(fleet, left=False):
+    return [Event(fleet.handles[0], None, left)]
+
+
+def damaged(fleet):
+    return [Event(fleet.handles[0], fleet.handles[0].answers.pop(0)[:-8])]
+
+
+def headless(fleet):
+    return [Event(fleet.handles[0], b"F")]
+
+
+def of_another_task(fleet):
+    answer = protocol.unpack_finished(fleet.handles[0].answers.pop(0))
+    moved = Task(answer.task.kind, answer.task.step, answer.task.start + 1, answer.task.stop + 1)
+    return [Event(fleet.handles[0], protocol.pack_finished(dataclasses.replace(answer, task=moved)))]
+
+
+def twice(fleet):
+    message = fleet.handles[0].answers.pop(0)
+    return [Event(fleet.handles[0], message), Event(fleet.handles[0], message)]
+
+
+def too_late(fleet):
+    """The first driver is past its time; its answer comes after it was replaced."""
+    fleet.time += 100.0
+    return []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "restarts"),
+    [(lost, 1), (damaged, 1), (headless, 1), (of_another_task, 1), (twice, 0), (lambda fleet: lost(fleet, True), 0)],
+    ids=["lost", "damaged", "headless", "of another task", "twice", "left"],
+)
+def test_trouble_with_one_answer_changes_no_result(trouble, restarts, expected):
+    fleet, record = FakeFleet(once(trouble)), Kept()
+    with DealingPool(job(), fleet, 2, 60.0) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT, record)
+        assert same(pool.result().trajectory, expected[0])
+        for step in (1, 2):
+            assert same(run(pool, step)[0], expected[step])
+        assert pool.restarts == restarts
+    assert record.arrived_slots == list(range(10))  # each is recorded, and paid for, once
+    assert [one.ended for one in fleet.handles[:2]] == [trouble is not twice, False]
+
+
+def test_an_answer_that_comes_after_its_driver_was_replaced_is_used(expected):
+    """The slots that are not there yet are taken, and no driver gets them again."""
+    fleet, record = FakeFleet(once(too_late)), Kept()
+    with DealingPool(job(), fleet, 1, 60.0) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT, record)
+        while pool.restarts == 0:
+            pool._handle_events()
+        slow, fresh = fleet.handles
+        pool._handle(Event(slow, slow.answers.pop(0)))
+        assert pool._round.complete
+        assert same(pool.result().trajectory, expected[0])
+        assert [message[:1] for message in fresh.sent] == []
+        assert record.arrived_slots == list(range(10))
+        assert same(run(pool, 1)[0], expected[1])
+
+
+def test_of_a_late_answer_only_what_is_missing_is_used(expected):
+    fleet, record = FakeFleet(once(too_late)), Kept()
+    with DealingPool(job(), fleet, 1, 60.0) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT, record)
+        while pool.restarts == 0:
+            pool._handle_events()
+        slow, fresh = fleet.handles
+        pool._handle(Event(fresh, fresh.answers.pop(0)))  # ready
+        pool._deal(pool._round)
+        pool._handle(Event(fresh, fresh.answers.pop(0)))  # one half
+        assert len(record.arrived_slots) == 5
+        pool._handle(Event(slow, slow.answers.pop(0)))
+        assert record.arrived_slots == list(range(10))
+        assert same(pool.result().trajectory, expected[0])
+
+
+def test_an_answer_to_an_earlier_round_is_not_used(expected):
+    """A straggler's round is completed by others; its answer frees it, and no more."""
+    fleet = FakeFleet()
+    with DealingPool(job(), fleet, 2, 60.0) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT)
+        straggler, other = fleet.handles
+        held_back = straggler.answers.pop(0)
+        pool._handle(Event(other, other.answers.pop(0)))
+        copy = other.worker.answer(straggler.sent[0])
+        pool._handle(Event(FakeHandle(9), copy))  # of one that was replaced
+        assert same(pool.result().trajectory, expected[0])
+        pool.submit(1, snapshot(1), Kind.COLLECT)
+        pool._handle(Event(straggler, held_back))
+        assert same(pool.result().trajectory, expected[1])
+        assert pool.restarts == 0
+
+
+def test_drivers_join_and_leave(expected):
+    fleet = FakeFleet(room=1)
+    with DealingPool(job(), fleet, 1, 60.0) as pool:
+        newcomer = FakeHandle(1)
+        fleet.handles.append(newcomer)
+        pool._handle(Event(newcomer, newcomer.answers.pop(0)))
+        assert pool.drivers == 2
+        assert same(run(pool, 0)[0], expected[0])
+        assert newcomer.sent
+        pool.submit(1, snapshot(1), Kind.COLLECT)
+        pool._handle(Event(fleet.handles[0], None, left=True))  # there is no room for another
+        assert same(pool.result().trajectory, expected[1])
+        assert (len(pool._drivers), pool.restarts) == (1, 0)
+
+
+def test_a_slot_is_not_to_blame_for_drivers_that_leave(expected):
+    def script(fleet, timeout):
+        if sum(one.ended for one in fleet.handles) < 20 and any(one.sent for one in fleet.handles if not one.ended):
+            return [Event(next(one for one in fleet.handles if one.sent and not one.ended), None, left=True)]
+        return None
+
+    with DealingPool(job(), FakeFleet(script), 1, 60.0) as pool:
+        assert same(run(pool, 0)[0], expected[0])
+
+
+def test_a_replacement_that_cannot_start_tells_why_and_leaves_none_alive():
+    def full(fleet):
+        fleet.start = lambda index: (_ for _ in ()).throw(OSError(12, "Cannot allocate memory"))
+        return lost(fleet)
+
+    fleet = FakeFleet(once(full))
+    why = r"driver 0 died in slot 0 to 4 of step 0, and cannot be replaced: \[Errno 12\] Cannot allocate memory"
+    with DealingPool(job(), fleet, 2, 60.0) as pool, pytest.raises(DriverError, match=why) as caught:
+        run(pool, 0)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert fleet.handles[0].ended
+    assert [handle for handle, _ in fleet.closed] == [fleet.handles[1]]
+
+
+def test_a_driver_whose_every_message_is_damaged_ends_the_run():
+    def script(fleet, timeout):
+        return [Event(one, b"F") for one in fleet.handles if one.answers and not one.ended][:1]
+
+    with pytest.raises(DriverError, match=r"sent a damaged message \(no answer in 1 bytes\) as it started, and 4"):
+        DealingPool(job(), FakeFleet(script), 1, 60.0)
+
+
+def test_an_error_keeps_the_drivers_traceback():
+    fleet = FakeFleet(once(lambda fleet: [Event(fleet.handles[0], protocol.ERROR + b"Traceback\n\xff ValueError: x")]))
+    with DealingPool(job(), fleet, 1, 60.0) as pool, pytest.raises(DriverError, match="ValueError: x") as caught:
+        run(pool, 0)
+    assert "Traceback" in str(caught.value.__cause__)
+
+
+def test_no_more_drivers_are_started_than_a_round_has_slots():
+    from actors.pools.processes import ProcessPool
+
+    with ProcessPool(job(episodes=3), 16, 30) as pool:  # an evaluation has six
+        assert pool.drivers == len(pool._drivers) == 6
+        assert pool.choice == "6 drivers instead of 16, since no round has more slots"
+        assert np.array_equal(run(pool, 0)[0].slots, np.arange(3))
