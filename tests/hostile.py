@@ -4,6 +4,7 @@ What they start notes its process id in the directory that TUNINGLAW_TEST_PIDS n
 """
 
 import ctypes
+import multiprocessing
 import os
 import pathlib
 import subprocess
@@ -99,3 +100,25 @@ class SimulatorEnv(gymnasium.Env):
         time.sleep(0.3)
         self.process.kill()
         self.process.wait()
+
+
+class ParentEnv(gymnasium.Env):
+    """Lets a process that it starts with multiprocessing say what the first reward is: 7."""
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float64)
+    action_space = spaces.Box(-1, 1, (1,), np.float64)
+
+    def __init__(self):
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=theirs.send, args=(7.0,))
+        process.start()
+        self.first = ours.recv()
+        process.join()
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2), {}
+
+    def step(self, action):
+        return np.zeros(2), self.first, False, False, {}

@@ -1,15 +1,21 @@
 """The number of drivers follows from measured costs, and changes no result."""
 
+import itertools
+import multiprocessing
 import re
+import time
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from actors.job import Job, Kind
 from actors.pools.auto import AutoPool, Costs
+from actors.pools.processes import ProcessPool
 from env import Problem
 from tests.actors.mixtures import mixture, random_plan
-from tests.actors.pools.rounds import EVAL_STARTS, same, snapshot
+from tests.actors.pools.rounds import EVAL_STARTS, job, run, same, snapshot
 from tests.problems import Quadratic
 
 
@@ -36,10 +42,10 @@ def test_predictions_by_hand():
 
 @pytest.mark.parametrize(("cost_ms", "many"), [(0.0, False), (10.0, True)])
 def test_the_measured_choice_is_named_and_changes_nothing(cost_ms, many):
-    def job(cost):
+    def job_of(cost):
         return Job(Problem("tests.problems:Quadratic", evaluation_cost_ms=cost), "random", 8, 0, 8, 2, EVAL_STARTS)
 
-    pools = AutoPool(job(cost_ms), 30), AutoPool(job(0.0), 30)
+    pools = AutoPool(job_of(cost_ms), 30), AutoPool(job_of(0.0), 30)
     with pools[0] as pool, pools[1] as reference:
         for step in range(7):
             trajectories = []
@@ -54,8 +60,8 @@ def test_the_measured_choice_is_named_and_changes_nothing(cost_ms, many):
 def test_planned_rounds_are_measured_by_the_slot():
     """Twelve slots of 10 ms tell enough at once; the rounds to come have three of them, and as many drivers."""
     problem = Problem("tests.problems:Quadratic", time_steps=6, evaluation_cost_ms=10.0)
-    job = Job(problem, "random", 8, 0, 50, 6, EVAL_STARTS, components=3, planned=(12, 3))
-    with AutoPool(job, 30) as pool:
+    a_job = Job(problem, "random", 8, 0, 50, 6, EVAL_STARTS, components=3, planned=(12, 3))
+    with AutoPool(a_job, 30) as pool:
         for step, (kind, slots) in enumerate(((Kind.DESIGN, 12), (Kind.PLAN, 3), (Kind.PLAN, 3))):
             plan = random_plan(slots, step)
             pool.submit(step, mixture(3, version=step, plan=plan), kind)
@@ -65,3 +71,62 @@ def test_planned_rounds_are_measured_by_the_slot():
         milliseconds = float(re.search(r"a slot takes ([0-9.e+]+) ms", pool.choice)[1])
         assert 10 <= milliseconds < 60  # all twelve took 120 ms or more
         assert 1 < pool.drivers <= 3
+
+
+@pytest.mark.parametrize("call", [1, 2], ids=["as it is measured", "as they start"])
+def test_where_drivers_cannot_start_it_goes_on_without_and_says_so(call, monkeypatch, expected):
+    calls = itertools.count(1)
+
+    def pool(*arguments):
+        if next(calls) == call:
+            raise OSError("AF_UNIX path\ntoo long")
+        return ProcessPool(*arguments)
+
+    monkeypatch.setattr("actors.pools.auto.ProcessPool", pool)
+    with AutoPool(job(evaluation_cost_ms=10), 30) as auto:
+        for step in range(3):
+            assert same(run(auto, step)[0], expected[step])
+        assert auto.drivers == 0
+        assert auto.choice == "no drivers, since none can be started (AF_UNIX path too long)"
+
+
+def test_an_environment_that_only_this_program_knows_is_run_in_it():
+    gymnasium.register("OnlyHere-v0", entry_point=SlowEnv)
+    try:
+        a_job = Job(Problem("OnlyHere-v0", time_steps=10), "env", 8, 0, 4, 10, eval_episodes=1)
+        with AutoPool(a_job, 30) as auto:
+            for step in range(3):
+                trajectory, _ = run(auto, step, snap=snapshot(step, obs_dim=2, action_dim=1))
+                assert trajectory.slots.tolist() == list(range(4))
+            assert auto.choice.startswith("no drivers, since none can be started (--env OnlyHere-v0: driver processes")
+    finally:
+        del gymnasium.registry["OnlyHere-v0"]
+
+
+def test_a_process_that_may_have_no_children_goes_on_without_drivers():
+    """A daemonic process, such as a worker of multiprocessing.Pool, may start none."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        choice = pool.apply(choice_of_a_slow_job)
+    assert choice == "no drivers, since none can be started (daemonic processes are not allowed to have children)"
+
+
+def choice_of_a_slow_job():
+    with AutoPool(job(evaluation_cost_ms=10), 30) as auto:
+        for step in range(2):
+            run(auto, step)
+        return auto.choice
+
+
+class SlowEnv(gymnasium.Env):
+    """Never ends; a time step takes 5 ms."""
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float64)
+    action_space = spaces.Box(-1, 1, (1,), np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2), {}
+
+    def step(self, action):
+        time.sleep(0.005)
+        return np.zeros(2), 1.0, False, False, {}

@@ -3,6 +3,8 @@
 import dataclasses
 import os
 import signal
+import sys
+import threading
 import time
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from actors.critic import Critic
 from actors.job import Job, Kind
 from actors.pools.base import DriverError
+from actors.pools.driver import THREAD_LIMITS
 from actors.pools.factory import make_pool
 from env import Problem, UsageError
 from tests.actors.mixtures import mixture, random_critic, random_plan
@@ -183,3 +186,26 @@ def test_shared_memory_lives_as_long_as_its_pool():
         assert pool._fleet._shared._memory.name == name
         assert os.path.exists(f"/dev/shm/{name}") or not os.path.isdir("/dev/shm")
     assert not os.path.exists(f"/dev/shm/{name}")
+
+
+def test_pools_started_by_several_threads_leave_the_program_as_it_was():
+    main, limits = sys.modules["__main__"], {name: os.environ.get(name) for name in THREAD_LIMITS}
+
+    def start():
+        for _ in range(3):
+            make_pool(job(), 2, "process", 30).close()
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sys.modules["__main__"] is main
+    assert {name: os.environ.get(name) for name in THREAD_LIMITS} == limits
+
+
+def test_an_environment_in_a_driver_may_have_processes_of_its_own():
+    a_job = Job(Problem("tests.hostile:ParentEnv", time_steps=4), "env", 8, 0, 2, 4, eval_episodes=1)
+    with make_pool(a_job, 2, "process", 30) as pool:
+        trajectory, _ = run(pool, 0, snap=snapshot(0, obs_dim=2, action_dim=1))
+    assert (trajectory.rewards[:, 0] == 7).all()
