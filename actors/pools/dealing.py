@@ -165,7 +165,7 @@ class DealingPool(Pool):
         for event in self._fleet.wait(timeout):
             self._handle(event)
         for driver in list(self._drivers):
-            if not driver.idle and self._fleet.now() > driver.deadline:
+            if not driver.idle and self._fleet.now() >= driver.deadline:
                 self._replace(driver, f"took longer than --driver-timeout {self._timeout:g} s")
 
     def _handle(self, event: Event) -> None:

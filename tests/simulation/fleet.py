@@ -1,0 +1,245 @@
+"""Simulated drivers: they answer as real ones do, when and if the schedule says so."""
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from actors.job import Job
+from actors.pools import protocol
+from actors.pools.driver_process import Worker
+from actors.pools.fleet import Event
+from actors.rollout import Collector
+from tests.simulation.schedule import Schedule
+
+LATENCY = 0.001
+TIMEOUT = 30.0  # seconds of the virtual clock after which a driver is replaced
+MOST_EVENTS = 5000
+
+
+class Crash(BaseException):
+    """The learner ends at once."""
+
+
+class Hang(AssertionError):
+    """Nothing will ever come, or it goes on for ever."""
+
+
+class World:
+    """Clock, events to come, faults to come, and what has happened.
+
+    Attributes:
+        clock: the virtual time.
+        trace: what has happened, in words.
+        happened: number of faults that did.
+    """
+
+    def __init__(self, schedule: Schedule):
+        self.schedule = schedule
+        self.clock, self.trace, self.happened = 0.0, list[str](), 0
+        self._counts: dict[str, int] = {}
+        self._faults: dict[tuple[str, int], list[Any]] = {}
+        for fault in schedule.faults:
+            self._faults.setdefault((fault.kind, fault.at), []).append(fault)
+
+    def count(self, what: str) -> int:
+        """Counts one more of something, and returns how many there were before."""
+        number = self._counts.get(what, 0)
+        self._counts[what] = number + 1
+        return number
+
+    def fault(self, kind: str, number: int) -> float | None:
+        """Returns the amount of the fault of this kind that is due, None where there is none; each happens once."""
+        if due := self._faults.get((kind, number)):
+            self.happened += 1
+            self.say(f"{kind} at {number}")
+            return due.pop().amount
+        return None
+
+    def random(self, what: str, number: int) -> random.Random:
+        """Returns the generator of one purpose; taking a fault away changes that of no other."""
+        return random.Random(f"{self.schedule.seed} {what} {number}")
+
+    def say(self, text: str) -> None:
+        """Notes what happens."""
+        self.trace.append(f"{self.clock:10.4f}  {text}")
+
+
+class Drivers:
+    """What all simulated drivers of a scenario share: the environments, which hold nothing from one slot to the next."""
+
+    def __init__(self, job: Job):
+        self.collector = Collector(job)
+        self.seconds = 0.0  # of an evaluation of the task that is run
+        run = self.collector.run
+
+        def timed(task: Any) -> Any:
+            trajectory = run(task)
+            if trajectory.seconds.size:
+                trajectory.seconds[:] = self.seconds  # by the virtual clock, so that a replay takes the same decisions
+            return trajectory
+
+        self.collector.run = timed  # type: ignore[method-assign]
+
+
+class SimulatedHandle:
+    """One simulated driver, and the learner's end of it."""
+
+    def __init__(self, fleet: "SimulatedFleet", number: int):
+        self.number = number
+        self._fleet, self._world = fleet, fleet.world
+        self._worker = Worker(fleet.drivers.collector, clock=lambda: self._world.clock)
+        self._policy: Any = None
+        self._free_at = 0.0
+        self.dead = self.silent = self.ended = False
+
+    def __repr__(self) -> str:
+        return f"driver {self.number}"
+
+    def send(self, message: bytes) -> None:
+        if self.dead:
+            raise BrokenPipeError
+        number = self._world.count("sent")
+        if (amount := self._world.fault("cut", number)) is not None:
+            message = message[: int(amount * len(message))]
+        for copy in range(2 if self._world.fault("duplicate", number) is not None else 1):
+            self._fleet.after(self._fleet.latency("delay", number, copy), lambda: self._receive(message))
+
+    def _receive(self, message: bytes) -> None:
+        """Does what a message asks for, as the child process of a driver does."""
+        if self.dead or self.silent:
+            return
+        number, world = self._world.count("received"), self._world
+        if world.fault("kill", number) is not None:
+            return self.die()
+        if world.fault("leave", number) is not None:
+            return self.die(left=True)
+        if world.fault("silence", number) is not None:
+            self.silent = True
+            return None
+        if world.fault("join", number) is not None:
+            self._fleet.join()
+        seconds = self._fleet.duration(message, number)
+        if (amount := world.fault("slow", number)) is not None:
+            seconds += TIMEOUT * (0.5 + 3 * amount)
+        collector = self._fleet.drivers.collector
+        collector.driver, collector.policy = self.number, self._policy
+        self._fleet.drivers.seconds = seconds / 8
+        try:
+            answer = self._worker.answer(message)
+        except protocol.MessageError:
+            return self.die()  # as a real one does, whose pipe is of no use any more
+        self._policy = collector.policy
+        self._free_at = max(self._free_at, world.clock) + seconds
+        self.tell(answer, self._free_at - world.clock)
+        return None
+
+    def tell(self, message: bytes, seconds: float) -> None:
+        """Sends a message to the learner after so many seconds, if the driver lives until then."""
+
+        def leave() -> None:
+            if self.dead or self.silent:
+                return
+            number = self._world.count("told")
+            sent = message
+            if (amount := self._world.fault("cut", 30 - number)) is not None:
+                sent = message[: int(amount * len(message))]
+            for copy in range(2 if self._world.fault("duplicate", 30 - number) is not None else 1):
+                delay = self._fleet.latency("delay", 30 - number, copy)
+                self._fleet.after(delay, lambda: self._fleet.bring(Event(self, sent)))
+
+        self._fleet.after(seconds, leave)
+
+    def die(self, left: bool = False) -> None:
+        """Ends; the learner hears of it."""
+        self.dead = True
+        self._fleet.after(LATENCY, lambda: self._fleet.bring(Event(self, None, left)))
+        if left:
+            self._fleet.after(5.0, self._fleet.join)
+
+    def end(self) -> None:
+        assert not self.ended, "ended twice"
+        self.ended = True
+        if self._world.random("end", self.number).random() < 0.5:  # it is not reached, and may answer yet
+            self.dead = True
+
+
+class SimulatedFleet:
+    """Drivers, the messages under way, and the virtual clock."""
+
+    def __init__(self, world: World, drivers: Drivers):
+        self.world, self.drivers = world, drivers
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._order, self._numbers = itertools.count(), itertools.count()
+        self._brought: list[Event] = []
+        self._content, self._edition, self._events = b"", 0, 0
+
+    def after(self, seconds: float, action: Callable[[], None]) -> None:
+        """Plans an action."""
+        heapq.heappush(self._queue, (self.world.clock + seconds, next(self._order), action))
+
+    def bring(self, event: Event) -> None:
+        """Hands the learner an event."""
+        self._brought.append(event)
+
+    def latency(self, fault: str, number: int, copy: int) -> float:
+        """Returns how long a message is under way."""
+        amount = self.world.fault(fault, number)
+        spread = self.world.random("latency", 2 * number + copy).random()
+        return LATENCY * (0.5 + spread) + (0.0 if amount is None else 2 * TIMEOUT * amount**2)
+
+    def duration(self, message: bytes, number: int) -> float:
+        """Returns how long a driver works on a message."""
+        schedule = self.world.schedule
+        if message[:1] != protocol.TASK:
+            return 0.0
+        slots = 1
+        if len(message) >= 18:
+            start, stop = np.frombuffer(message, "<u4", 2, 16 + 8) if len(message) >= 32 else (0, 1)
+            slots = max(1, min(int(stop) - int(start), 64))
+        uneven = self.world.random("duration", number).expovariate(1.0)
+        return schedule.slot_seconds * slots * (1 + schedule.unevenness * uneven)
+
+    def start(self, index: int) -> SimulatedHandle | None:
+        number = next(self._numbers)
+        handle = SimulatedHandle(self, number)
+        self.after(LATENCY, lambda: handle.tell(protocol.READY, 0.0))
+        return handle
+
+    def join(self) -> None:
+        """Lets another driver join by itself."""
+        handle = SimulatedHandle(self, next(self._numbers))
+        handle.tell(protocol.READY, LATENCY)
+
+    def wait(self, timeout: float | None) -> Iterator[Event]:
+        self._events += 1
+        if self._events > MOST_EVENTS:
+            raise Hang("it goes on for ever")
+        deadline = float("inf") if timeout is None else self.world.clock + timeout
+        while not self._brought:
+            if not self._queue or self._queue[0][0] > deadline:
+                if deadline == float("inf"):
+                    raise Hang("nothing will ever come")
+                self.world.clock = deadline
+                return
+            at, _, action = heapq.heappop(self._queue)
+            self.world.clock = max(self.world.clock, at)
+            action()
+        event = self._brought.pop(0)
+        self.world.say(f"{event.handle}: {'gone' if event.message is None else event.message[:1].decode()}")
+        yield event
+
+    def now(self) -> float:
+        return self.world.clock
+
+    def share(self, snapshot: bytes) -> tuple[bytes, int]:
+        self._edition += snapshot != self._content
+        self._content = snapshot
+        return protocol.pack_block(len(snapshot), "") + snapshot, self._edition
+
+    def close(self, drivers: Iterable[tuple[SimulatedHandle, bool]]) -> None:
+        for handle, _ in drivers:
+            handle.dead = True
