@@ -235,7 +235,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
 def test_any_other_header_is_refused(change):
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r"\w") as error:
         Snapshot.from_bytes(with_header(change))
     assert len(str(error.value).splitlines()) == 1
 
