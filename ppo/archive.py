@@ -49,7 +49,7 @@ def describe(contents: Contents) -> str:
     kinds = zip(*np.unique(rows["kind"], return_counts=True), strict=True)
     counts = ", ".join(f"{count:,} {kind_name(int(kind)).replace('_', ' ')}" for kind, count in kinds)
     lines = [f"problem  {problem}", f"rows     {len(rows):,}{f': {counts}' if counts else ''}"]
-    if "seconds" in (rows.dtype.names or ()):
+    if {"seconds", "failed"} <= set(rows.dtype.names or ()):
         lines.append(f"seconds  {rows['seconds'].sum():.3g} in f; {int(rows['failed'].sum())} failed")
     if contents.lost:
         lines.append(f"lost     at most {contents.lost}, in flight when the run or a driver was killed, or now")
