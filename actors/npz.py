@@ -30,7 +30,7 @@ def read_npz(source: str | os.PathLike[str] | BinaryIO, what: str) -> dict[str, 
         The arrays by name, writable.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: the file cannot be opened.
         NpzError: it is damaged, or not one that this program wrote.
     """
     if isinstance(source, str | os.PathLike):
@@ -40,9 +40,7 @@ def read_npz(source: str | os.PathLike[str] | BinaryIO, what: str) -> dict[str, 
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # NumPy would go on with a header that it does not write any more
             return _read_entries(source)
-    except OSError:
-        raise
-    except Exception as error:  # a flipped byte can surface as almost anything
+    except Exception as error:  # a flipped byte can surface as almost anything, a seek to before the file among them
         raise NpzError(f"{what} ({' '.join(str(error).split()) or type(error).__name__})") from None
 
 

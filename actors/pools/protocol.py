@@ -27,8 +27,12 @@ def pack_task(task: Task, block: bytes) -> bytes:
 
 
 def unpack_task(message: bytes) -> tuple[Task, bytes]:
-    """Returns the task of a message, and the block of its policy."""
-    _, kind, step, start, stop = _TASK.unpack_from(message)
+    """Returns the task of a message, and the block of its policy.
+
+    Raises:
+        ValueError: it is no such message, as with the two below.
+    """
+    _, kind, step, start, stop = _unpack(_TASK, message)
     return Task(Kind(kind), step, start, stop), message[_TASK.size :]
 
 
@@ -39,7 +43,7 @@ def pack_finished(held_at: float, seconds: float, trajectory: bytes | bytearray 
 
 def unpack_finished(message: bytes) -> tuple[float, float, memoryview]:
     """Returns what ``pack_finished`` packed; the trajectory is a view of the message."""
-    _, held_at, seconds = _FINISHED.unpack_from(message)
+    _, held_at, seconds = _unpack(_FINISHED, message)
     return held_at, seconds, memoryview(message)[_FINISHED.size :]
 
 
@@ -50,5 +54,11 @@ def pack_block(length: int, name: str) -> bytes:
 
 def unpack_block(block: bytes) -> tuple[int, str]:
     """Returns the length of a snapshot and the name of the shared memory."""
-    (length,) = _BLOCK.unpack_from(block)
+    (length,) = _unpack(_BLOCK, block)
     return length, block[_BLOCK.size :].decode()
+
+
+def _unpack(layout: struct.Struct, message: bytes) -> tuple:
+    if len(message) < layout.size:
+        raise ValueError(f"a message of {len(message)} bytes, of which at least {layout.size} are needed")
+    return layout.unpack_from(message)

@@ -113,6 +113,16 @@ def test_a_flipped_byte_of_an_array_is_noticed():
         read_npz(io.BytesIO(content), "a.npz is damaged")
 
 
+def test_an_entry_that_begins_before_the_file_is_damage(tmp_path):
+    """The directory is said to begin after the file, so the entries, which are counted from it, would lie before."""
+    content = bytearray(file_of({"a": np.zeros(10)}).getvalue())
+    end = content.index(b"PK\x05\x06")
+    content[end + 16 : end + 20] = struct.pack("<I", 2**31 - 1)
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(NpzError, match="Invalid argument"):
+        read_npz(tmp_path / "a.npz", "a.npz is damaged")
+
+
 def test_a_file_that_cannot_be_read_is_no_damage(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_npz(tmp_path / "missing.npz", "missing.npz is damaged")
