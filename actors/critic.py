@@ -32,6 +32,22 @@ class Critic:
     lengths: np.ndarray
     scalars: np.ndarray
 
+    def check(self, dims: int) -> None:
+        """Checks a critic that was read, whose numbers are finite, for states of ``dims`` coordinates.
+
+        Raises:
+            ValueError: its arrays do not belong together, or a number is one that no fit gives.
+        """
+        n = len(self.weights) if self.weights.ndim else 0
+        shapes = {"states": (n, dims), "weights": (n,), "lengths": (dims,), "scalars": (8,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"a critic whose {name} are {getattr(self, name).shape}, where they must be {shape}")
+        _, variance, noise, warp, side, _, spread, kernel = self.scalars.tolist()
+        sound = variance >= 0 and noise >= 0 and warp > 0 and abs(side) == 1 and spread > 0
+        if not (sound and (self.lengths > 0).all() and kernel in range(len(KERNEL_NAMES))):
+            raise ValueError("a critic with a length, a warp or another number that no fit gives")
+
     def mean(self, states: np.ndarray) -> np.ndarray:
         """Predicts the warped f at ``[m, dims]``, ``[m]``; a row's bits do not depend on the other rows."""
         return self.scalars[0] + (self._kernel(states) * self.weights).sum(axis=1)

@@ -5,6 +5,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from actors.npz import read_npz
 from actors.policy import Policy
 from actors.snapshot import Snapshot
 
@@ -75,14 +76,15 @@ def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         OSError: the file cannot be read.
         ValueError: it is damaged, or no law.
     """
+    what = f"{os.fspath(path)} is damaged, or no law"
+    arrays = read_npz(path, what)
+    message = arrays.get("snapshot")
+    if len(arrays) != 1 or message is None or message.dtype != np.uint8 or message.ndim != 1:
+        raise ValueError(f"{what} (it does not hold the bytes of a snapshot)")
     try:
-        # Opened here, since np.load leaves a file that it opened itself open where it cannot read it.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return Snapshot.from_bytes(arrays["snapshot"].tobytes())
-    except OSError:
-        raise
-    except Exception as error:  # a flipped byte can surface as almost anything
-        raise ValueError(f"{os.fspath(path)} is damaged, or no law: {error}") from error
+        return Snapshot.from_bytes(message.tobytes())
+    except ValueError as error:
+        raise ValueError(f"{what} ({error})") from None
 
 
 def save_law(file: str | os.PathLike[str] | BinaryIO, snapshot: Snapshot) -> None:

@@ -18,3 +18,13 @@ class Plan:
     ARRAYS: ClassVar = ("starts", "actions")
     starts: np.ndarray
     actions: np.ndarray
+
+    def check(self, obs_dim: int, action_dim: int) -> None:
+        """Checks a plan that was read.
+
+        Raises:
+            ValueError: its arrays do not belong together, or are not those of such observations and actions.
+        """
+        slots = self.starts.shape[:1]
+        if self.starts.shape != (*slots, obs_dim) or self.actions.shape != (*slots, action_dim) or not slots:
+            raise ValueError(f"a plan of starts {self.starts.shape} and actions {self.actions.shape}")

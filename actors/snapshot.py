@@ -11,8 +11,8 @@ import itertools
 import json
 import math
 import struct
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from actors.plan import Plan
 
 PREFIX = struct.Struct("<4sIQd")
 MAGIC = b"TLS2"
+MOST = 2**31 - 1  # largest size that a header may name
+Activation = Literal["tanh", "relu"]
+Head = Literal["gaussian", "categorical", "value"]
+Part = TypeVar("Part", Critic, Plan)
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,36 @@ class NetworkSpec:
 
     obs_dim: int
     hidden_sizes: tuple[int, ...]
-    activation: Literal["tanh", "relu"]
-    head: Literal["gaussian", "categorical", "value"]
+    activation: Activation
+    head: Head
     action_dim: int
     choices: tuple[int, ...] = ()
     components: int = 1
+
+    @classmethod
+    def from_json(cls, content: Any) -> "NetworkSpec":
+        """Rebuilds the network of a policy from what a header says.
+
+        Raises:
+            ValueError: there is no such network.
+        """
+        names = {field.name for field in fields(cls)}
+        if not isinstance(content, dict) or not names - {"components"} <= set(content) <= names:
+            raise ValueError("a header that describes no network")
+        lists = {name: content[name] for name in ("hidden_sizes", "choices")}
+        if not all(isinstance(sizes, list) for sizes in lists.values()):
+            raise ValueError("a network whose widths and choices are no lists")
+        spec = cls(**content | {name: tuple(sizes) for name, sizes in lists.items()})
+        for size in (spec.obs_dim, spec.action_dim, spec.components, *spec.hidden_sizes, *spec.choices):
+            if not _is_size(size, 1):
+                raise ValueError("a network with a size that is no whole number of at least 1")
+        if spec.activation not in get_args(Activation) or spec.head not in ("gaussian", "categorical"):
+            raise ValueError(f"a policy with activation {spec.activation} and head {spec.head}")
+        if len(spec.choices) != (spec.action_dim if spec.head == "categorical" else 0):
+            raise ValueError(f"{len(spec.choices)} choices for a {spec.head} action of {spec.action_dim} values")
+        if spec.components > 1 and spec.head != "gaussian":
+            raise ValueError(f"{spec.components} components of a {spec.head} head")
+        return spec
 
     @functools.cached_property
     def logits(self) -> list[slice]:
@@ -144,7 +173,8 @@ class Snapshot:
         """Rebuilds a snapshot, whose arrays are read-only views of the message.
 
         Raises:
-            ValueError: the message is no snapshot, or does not have the length that its header implies.
+            ValueError: the message is no snapshot, does not have the length that its header implies, or holds a value
+                that no policy has.
         """
         if len(message) < PREFIX.size:
             raise ValueError(f"a snapshot of {len(message)} bytes is cut short")
@@ -161,23 +191,39 @@ class Snapshot:
         mean, var = rest[:2] if normalised else (None, None)
         named = zip(shapes, rest[len(moments) :], strict=True)
         extra = {name: array.reshape(shape) for (name, shape), array in named}
-        for name, arrays in (("critic", Critic.ARRAYS), ("plan", Plan.ARRAYS)):
-            given = _part_of(name, extra)
-            if given and set(given) != set(arrays):
-                raise ValueError(f"a {name} of {sorted(given)}, where it has {sorted(arrays)}")
-        if "live" in extra and extra["live"].shape != (spec.components,):
-            raise ValueError(f"{extra['live'].shape} live components of {spec.components}")
-        return cls(
+        live = extra.pop("live", None)
+        snapshot = cls(
             version,
             spec,
             theta,
             std_floor,
             mean,
             var,
-            extra["live"] > 0 if "live" in extra else None,
-            Critic(**part) if (part := _part_of("critic", extra)) else None,
-            Plan(**part) if (part := _part_of("plan", extra)) else None,
+            None if live is None else live > 0,
+            _part(Critic, "critic", extra),
+            _part(Plan, "plan", extra),
         )
+        if extra:
+            raise ValueError(f"an array {next(iter(extra))!r}, which no snapshot has")
+        if not (np.isfinite(values).all() and 0 <= std_floor < math.inf):
+            raise ValueError("a value that is not finite, or a std floor below 0")
+        snapshot._check_parts()
+        return snapshot
+
+    def _check_parts(self) -> None:
+        """Checks what there is beside the network.
+
+        Raises:
+            ValueError: a part does not suit the network, or has a value that it cannot have.
+        """
+        if self.obs_var is not None and (self.obs_var < 0).any():
+            raise ValueError("a variance below 0")
+        if self.live is not None and (self.live.shape != (self.spec.components,) or not self.live.any()):
+            raise ValueError(f"{self.live.shape} live components of {self.spec.components}, or none of them")
+        if self.critic is not None:
+            self.critic.check(self.spec.obs_dim)
+        if self.plan is not None:
+            self.plan.check(self.spec.obs_dim, self.spec.action_dim)
 
     def _extra_arrays(self) -> dict[str, np.ndarray]:
         """Returns the arrays that a policy of one Gaussian does not have, by name."""
@@ -198,14 +244,36 @@ def _parse_header(header: bytes) -> tuple[NetworkSpec, bool, list[tuple[str, tup
     """Returns the network, whether there is a normaliser, and names and shapes of the other arrays.
 
     The result is cached, since the header is the same in all training steps of a run.
+
+    Raises:
+        ValueError: it describes no snapshot.
     """
-    content = json.loads(header)
-    spec = content["spec"]
-    sizes, choices = tuple(spec.pop("hidden_sizes")), tuple(spec.pop("choices"))
-    shapes = [(name, tuple(shape)) for name, shape in sorted(content.get("arrays", {}).items())]
-    return NetworkSpec(**spec, hidden_sizes=sizes, choices=choices), content["normalised"], shapes
+    try:
+        content = json.loads(header)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"a header that is not JSON: {error}") from None
+    arrays = content.get("arrays", {}) if isinstance(content, dict) else None
+    if not isinstance(arrays, dict) or not isinstance(content.get("normalised"), bool):
+        raise ValueError("a header that describes no snapshot")
+    for shape in arrays.values():
+        if not isinstance(shape, list) or not all(_is_size(size, 0) for size in shape):
+            raise ValueError("an array whose shape is no list of whole numbers of at least 0")
+    shapes = [(name, tuple(shape)) for name, shape in sorted(arrays.items())]
+    return NetworkSpec.from_json(content.get("spec")), content["normalised"], shapes
 
 
-def _part_of(name: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the arrays of the part ``name``, under their own names."""
-    return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+def _is_size(value: Any, least: int) -> bool:
+    """Returns whether a header's value is a whole number from ``least`` on, and not absurd."""
+    return type(value) is int and least <= value <= MOST
+
+
+def _part(kind: type[Part], name: str, arrays: dict[str, np.ndarray]) -> Part | None:
+    """Takes the arrays of the part ``name`` out of ``arrays``, and makes it of them; None where there are none.
+
+    Raises:
+        ValueError: one of its arrays is missing.
+    """
+    given = {key: arrays.pop(f"{name}.{key}") for key in kind.ARRAYS if f"{name}.{key}" in arrays}
+    if given and len(given) < len(kind.ARRAYS):
+        raise ValueError(f"a {name} of {sorted(given)}, where it has {sorted(kind.ARRAYS)}")
+    return kind(**given) if given else None

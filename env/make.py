@@ -19,6 +19,7 @@ from env.description import Description
 from env.errors import UsageError
 from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
+from env.objectives.checks import check_dims, check_objective
 from env.starts import STATES, ClassicStart, RowsVectorEnv
 from env.tuning import TuningVectorEnv
 
@@ -62,16 +63,19 @@ class Problem:
         """Returns a new objective for a tuning problem, and None for any other environment.
 
         Raises:
-            UsageError: ``dims`` or ``knobs`` is set for an objective that is not built in, or a value is not accepted.
+            UsageError: ``dims`` or ``knobs`` is set for an objective that is not built in, or a value is not accepted,
+                or the objective has sizes or a metric that cannot work.
         """
         target: Any = find_environment(self.env)
         if target in OBJECTIVES.values():
-            given = {"dims": self.dims, "knobs": self.knobs}
-            return self._call(target, {name: value for name, value in given.items() if value is not None})
+            sizes = {"dims": self.dims, "knobs": self.knobs}
+            given = {name: value for name, value in sizes.items() if value is not None}
+            check_dims((given | dict(self.env_kwargs)).get("dims"))
+            return check_objective(f"--env {self.env}", self._call(target, given))
         for flag, value in (("--dims", self.dims), ("--knobs", self.knobs)):
             if value is not None:
                 raise UsageError(f"{flag} {value}: only the built-in objectives take it, --env {self.env} sets its own")
-        return self._call(target) if self.family == "tuning" else None
+        return check_objective(f"--env {self.env}", self._call(target)) if self.family == "tuning" else None
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the state to pickle, with the registered specification of a Gymnasium id.

@@ -9,7 +9,7 @@ import tyro
 from env.errors import UsageError
 from ppo.config.command_line import parse_as, run_main
 from ppo.data.archive import NAME, Contents, read_archive
-from ppo.data.rows import KIND_NAMES, in_order
+from ppo.data.rows import in_order, kind_name
 from ppo.data.table import column_names, write_table
 
 
@@ -47,9 +47,9 @@ def describe(contents: Contents) -> str:
     rows = contents.rows
     problem = ", ".join(f"{name} {value}" for name, value in contents.signature.items() if value != {})
     kinds = zip(*np.unique(rows["kind"], return_counts=True), strict=True)
-    counts = ", ".join(f"{count:,} {KIND_NAMES[int(kind)].replace('_', ' ')}" for kind, count in kinds)
+    counts = ", ".join(f"{count:,} {kind_name(int(kind)).replace('_', ' ')}" for kind, count in kinds)
     lines = [f"problem  {problem}", f"rows     {len(rows):,}{f': {counts}' if counts else ''}"]
-    if "seconds" in (rows.dtype.names or ()):
+    if {"seconds", "failed"} <= set(rows.dtype.names or ()):
         lines.append(f"seconds  {rows['seconds'].sum():.3g} in f; {int(rows['failed'].sum())} failed")
     if contents.lost:
         lines.append(f"lost     at most {contents.lost}, in flight when the run or a driver was killed, or now")

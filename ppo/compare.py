@@ -10,7 +10,7 @@ from ppo.config.command_line import parse_as, run_main
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.experiments.rivals.registry import METHODS, check_methods
 
-LEAST, MAX_SEEDS = 20, 1000
+LEAST, MOST, MAX_SEEDS, MAX_JOBS = 20, 10**9, 1000, 10_000
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,13 @@ def _check(arguments: Arguments) -> None:
         UsageError: one of them cannot work.
     """
     counts = " ".join(map(str, arguments.evaluations))
-    if not arguments.evaluations or min(arguments.evaluations) < LEAST:
-        raise UsageError(f"--evaluations {counts or 'is empty'}: one number or several, each at least {LEAST}")
+    if not arguments.evaluations or not all(LEAST <= count <= MOST for count in arguments.evaluations):
+        given = counts or "is empty"
+        raise UsageError(f"--evaluations {given}: one number or several, each at least {LEAST} and at most {MOST}")
     if not 1 <= arguments.seeds <= MAX_SEEDS:
         raise UsageError(f"--seeds {arguments.seeds}: must be from 1 to {MAX_SEEDS}")
-    if arguments.jobs < 0:
-        raise UsageError(f"--jobs {arguments.jobs}: must be at least 0")
+    if not 0 <= arguments.jobs <= MAX_JOBS:
+        raise UsageError(f"--jobs {arguments.jobs}: must be at least 0 and at most {MAX_JOBS}")
     check_methods(arguments.methods)
     if not any(min(arguments.evaluations) <= (METHODS[name].most or 10**9) for name in arguments.methods):
         most = max(METHODS[name].most or 0 for name in arguments.methods)

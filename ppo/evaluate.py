@@ -20,6 +20,7 @@ from env.errors import UsageError
 from env.make import Problem
 from ppo.config import Config, resolve
 from ppo.config.command_line import parse_as, run_main
+from ppo.config.resolution import check_ranges
 from ppo.evaluation.held_out import RandomActions, TrainedPolicy, held_out_returns
 from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret, regret_words
 from ppo.training.run_dir import RunDir
@@ -57,18 +58,19 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
         and ``reward_threshold`` where Gymnasium has one.
 
     Raises:
-        UsageError: ``run_dir`` holds no law, or the optimum of its tuning problem is not known and there was no check.
+        UsageError: ``run_dir`` holds no law, or a damaged file, or the optimum of its tuning problem is not known and
+            there was no check.
     """
     files = RunDir(run_dir)
-    config = files.config("RUN_DIR")
+    config = _config_of(files)
     problem = config.problem()
     objective = problem.objective()
-    snapshot = _law_of(files)
+    snapshot = _law_of(files, problem)
     if objective is None:
         if check:
             raise UsageError(f"--check {check}: only a tuning problem takes it, and --env {config.env} is none")
         summary = _returns(problem, Policy(snapshot))
-        files.write_json("evaluation.json", summary)
+        _write(files, summary)
         return summary
     checked = _check(files, config, snapshot, check)
     found = measure_regret(objective, Law(snapshot))
@@ -78,10 +80,10 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
                 f"RUN_DIR {run_dir}: the optimum of {type(objective).__name__} is not known, and the law was not "
                 f"checked; --check 60 pays 60 evaluations of f for that (or give it a solve(c), if f is cheap)"
             )
-        files.write_json("evaluation.json", checked)
+        _write(files, checked)
         return checked
     summary = checked | found.summary() | {"constant_regret_median": constant_regret(objective, found)}
-    files.write_json("evaluation.json", summary)
+    _write(files, summary)
     _write_table(files.path / "evaluation.csv", found)
     from ppo.evaluation.plots import draw_regret, matplotlib_installed
 
@@ -90,15 +92,46 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
     return summary
 
 
-def _law_of(files: RunDir) -> Snapshot:
-    """Reads the law of a run."""
-    path = files.path
+def _config_of(files: RunDir) -> Config:
+    """Reads the configuration of a run, and checks what the evaluation uses of it.
+
+    Raises:
+        UsageError: there is none, or a value in it cannot work.
+    """
+    config = files.config("RUN_DIR")
+    try:
+        check_ranges(config)
+        config.problem().describe()
+    except UsageError as error:
+        raise UsageError(f"RUN_DIR {files.path}: by its config.json, {error}") from None
+    return config
+
+
+def _law_of(files: RunDir, problem: Problem) -> Snapshot:
+    """Reads the law of a run.
+
+    Raises:
+        UsageError: there is none, it is damaged, or it is not one of the run's problem.
+    """
+    path, described = files.path, problem.describe()
     if not (path / "law.npz").is_file():
         raise UsageError(f"RUN_DIR {path}: there is no law.npz in it yet; go on with --resume {path}")
     try:
-        return load_snapshot(path / "law.npz")
+        snapshot = load_snapshot(path / "law.npz")
     except ValueError as error:
         raise UsageError(f"RUN_DIR {path}: its law.npz is damaged or of another version: {error}") from None
+    except OSError as error:
+        raise UsageError(f"RUN_DIR {path}: its law.npz cannot be read ({error.strerror})") from None
+    spec, ours = snapshot.spec, (described.obs_dim, described.action_dim, described.choices)
+    if (spec.obs_dim, spec.action_dim, spec.choices) != ours:
+        raise UsageError(
+            f"RUN_DIR {path}: its law.npz is of another problem than its config.json: it observes {spec.obs_dim} "
+            f"values and chooses {spec.action_dim}, where --env {problem.env} has {ours[0]} and {ours[1]}"
+        )
+    with np.errstate(all="ignore"):
+        if not np.isfinite(Policy(snapshot).mode(np.zeros((1, spec.obs_dim)))).all():
+            raise UsageError(f"RUN_DIR {path}: its law.npz is damaged: what it does is not finite")
+    return snapshot
 
 
 def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) -> dict[str, Any]:
@@ -110,10 +143,30 @@ def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) 
         resolved = resolve(dataclasses.replace(config, check=evaluations))
         return {"policy_sha256": sha256, "check": check_later(resolved, files, snapshot).as_json()}
     known = [files.read_json(name) for name in ("evaluation.json", "summary.json")]
-    checks = [one["check"] for one in known if one and "check" in one and one.get("policy_sha256") == sha256]
+    checks = [check for one in known if one and one.get("policy_sha256") == sha256 for check in _checks_in(one)]
     if not checks:
         return {}
     return {"policy_sha256": sha256, "check": max(checks, key=lambda check: check["evaluations"])}
+
+
+def _checks_in(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns what a check found, if a file holds that; else nothing."""
+    found = content.get("check")
+    if not isinstance(found, dict) or type(found.get("evaluations")) is not int:
+        return []
+    return [found] if isinstance(found.get("words"), str) else []
+
+
+def _write(files: RunDir, summary: dict[str, Any]) -> None:
+    """Writes ``evaluation.json``.
+
+    Raises:
+        UsageError: a number is not finite.
+    """
+    try:
+        files.write_json("evaluation.json", summary)
+    except ValueError:
+        raise UsageError(f"RUN_DIR {files.path}: f, or what the law does, is not finite everywhere") from None
 
 
 def _returns(problem: Problem, policy: Policy) -> dict[str, float]:

@@ -100,9 +100,12 @@ def unpack_block(block: bytes) -> tuple[int, str, memoryview]:
         raise MessageError(f"no block in {len(block)} bytes")
     length, size = _BLOCK.unpack_from(block)
     name = block[_BLOCK.size : _BLOCK.size + size]
-    if len(name) != size:
-        raise MessageError("a block that was cut short")
-    return length, name.decode(), memoryview(block)[_BLOCK.size + size :]
+    try:
+        if len(name) == size:
+            return length, name.decode(), memoryview(block)[_BLOCK.size + size :]
+    except UnicodeDecodeError:
+        pass
+    raise MessageError(f"a block without the name of {size} bytes that it should have")
 
 
 def _task(kind: int, step: int, start: int, stop: int) -> Task:

@@ -10,7 +10,7 @@ from actors.samplers.latin_hypercube import LatinHypercube
 from actors.samplers.random import Random
 from actors.samplers.uncertainty import Uncertainty
 from env.errors import UsageError, nearest
-from env.importing import import_object
+from env.importing import import_class
 
 SAMPLERS: dict[str, type[Sampler]] = {"random": Random, "lhs": LatinHypercube, "uncertainty": Uncertainty}
 HETEROGENEOUS = "random:1,lhs:1,uncertainty:1"
@@ -93,7 +93,4 @@ def _sampler_class(spec: str, name: str) -> type[Sampler]:
             f"--sampler {spec}: no sampler '{name}'{nearest(name, known)}; known are {', '.join(known)} (alone), "
             f"package.module:Class, and mixes such as random:2,lhs:1"
         )
-    cls = import_object("--sampler", name)
-    if not (isinstance(cls, type) and issubclass(cls, Sampler)):
-        raise UsageError(f"--sampler {spec}: {name} must be a subclass of actors.samplers.Sampler")
-    return cls
+    return import_class("--sampler", name, Sampler, "actors.samplers.Sampler")

@@ -7,6 +7,7 @@ import numpy as np
 from env.errors import UsageError, nearest
 from env.importing import import_class
 from env.objectives.base import Objective
+from env.objectives.checks import check_objective
 from env.objectives.plain import PLAIN
 
 POINTS = 4096  # at which the standard deviation of f is estimated
@@ -112,7 +113,8 @@ def _make(of: str, sizes: dict[str, int | None], kwargs: dict[str, Any]) -> Obje
     if ":" not in of:
         words = f"known are {', '.join(PLAIN)} and package.module:Class"
         raise UsageError(f"--env-kwargs of={of}: unknown{nearest(of, PLAIN)}; {words}")
-    objective = import_class("--env-kwargs of=", of, Objective, "env.Objective")(**kwargs)
+    made = import_class("--env-kwargs of=", of, Objective, "env.Objective")(**kwargs)
+    objective = check_objective(f"--env-kwargs of={of}", made)
     for name, value in given.items():
         if value != (own := getattr(objective, name)):
             raise UsageError(f"--{name} {value}: must be {own}, which --env-kwargs of={of} sets by itself")

@@ -19,13 +19,16 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from env.errors import UsageError, nearest
 from ppo.config.budget import SET_BY_BUDGET
 from ppo.config.fields import Config, flag
-from ppo.config.file import RENAMED, read_config
+from ppo.config.file import DEEPEST, RENAMED, nested_deeply, read_config
+from ppo.config.paths import check_path
 
 T = TypeVar("T")
 WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "checkpoint_every", "checkpoint_seconds")
 WHAT_IS_SHOWN = ("quiet", "track", "pictures", "profile")
 WITH_RESUME = ("resume", *WHERE_IT_RUNS, *WHAT_IS_SHOWN)
 """The flags that --resume may be combined with: none that a result depends on."""
+PATHS = ("run_dir", "resume", "warm_start", "reuse", "out", "csv")
+"""The arguments that are paths."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def parse(argv: Sequence[str]) -> TrainArguments:
     default = TrainArguments()
     path = _value_of("--config", argv)
     if path is not None:
+        check_path("--config", path)
         read = read_config(path)
         if "evaluations" in given_flags(argv):  # what another budget set does not hold for this one
             unset: dict[str, Any] = dict.fromkeys(SET_BY_BUDGET)
@@ -101,6 +105,11 @@ def parse_as(kind: type[T], prog: str, argv: Sequence[str], default: T | None = 
         raise UsageError(_one_line(complaint.getvalue())) from None
     if unknown:
         raise UsageError(f"unknown argument {unknown[0]}{_hint(unknown[0], kind)}; --help lists the flags")
+    for name in PATHS:
+        value = getattr(arguments, name, None)
+        shown = flag(name) if isinstance(value, str | tuple) or name != "run_dir" else "RUN_DIR"
+        for path in value if isinstance(value, tuple) else () if value is None else (value,):
+            check_path(shown, str(path))
     return arguments
 
 
@@ -108,7 +117,7 @@ def parse_keywords(words: Sequence[str]) -> dict[str, Any]:
     """Parses ``--env-kwargs``: ``name=value`` each, values as JSON, as Python literals, or else as text.
 
     Raises:
-        UsageError: a word is not name=value, or a name comes twice.
+        UsageError: a word is not name=value, a name comes twice, or JSON cannot hold a value.
     """
     keywords: dict[str, Any] = {}
     for word in words:
@@ -118,6 +127,12 @@ def parse_keywords(words: Sequence[str]) -> dict[str, Any]:
         if name in keywords:
             raise UsageError(f"--env-kwargs {' '.join(words)}: {name} is given more than once")
         keywords[name] = _parse_value(value)
+        if nested_deeply(keywords[name]):
+            raise _nested(name)
+        try:
+            json.dumps(keywords[name])
+        except (TypeError, ValueError):
+            raise UsageError(f"--env-kwargs {word}: must be a value that JSON can hold") from None
     return keywords
 
 
@@ -153,7 +168,7 @@ def run_main(main: Callable[[list[str]], None]) -> None:
     try:
         main(sys.argv[1:])
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).splitlines())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as interrupt:
         print(f"interrupted{f': {interrupt}' if str(interrupt) else ''}", file=sys.stderr)
@@ -169,6 +184,10 @@ def _keywords_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
     if info.type != dict[str, Any]:
         return None
     return PrimitiveConstructorSpec("*", "NAME=VALUE", parse_keywords, lambda x: isinstance(x, dict), keyword_words)
+
+
+def _nested(name: str) -> UsageError:
+    return UsageError(f"--env-kwargs {name}: its value is nested deeper than {DEEPEST} levels")
 
 
 def _parse_value(text: str) -> Any:

@@ -11,6 +11,11 @@ from ppo.config.fields import Config
 RENAMED = {"agreement": "update_damping"}
 """Fields of version 0.1 by the names that they have now."""
 
+MOST_BYTES = 10_000_000
+"""Size of a ``config.json`` at the most."""
+DEEPEST = 20
+"""Levels of lists and objects within each other at the most."""
+
 
 def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
     """Reads a ``config.json``.
@@ -18,11 +23,7 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
     Raises:
         UsageError: it cannot be read, has an unknown key, or a value of the wrong type; the text names ``flag``.
     """
-    try:
-        values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or f"not JSON: {error}"
-        raise UsageError(f"{flag} {path}: {reason}") from None
+    values = _read_json(path, flag)
     if not isinstance(values, dict):
         raise UsageError(f"{flag} {path}: must hold one JSON object")
     if RENAMED.keys() & values:
@@ -40,6 +41,35 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
             raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     return Config(**given)
+
+
+def nested_deeply(value: Any, levels: int = DEEPEST) -> bool:
+    """Returns whether a JSON value has lists or objects within each other on more than so many levels."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return levels < 0 or any(nested_deeply(one, levels - 1) for one in inner)
+
+
+def _read_json(path: str | pathlib.Path, flag: str) -> Any:
+    """Returns the value that a JSON file holds.
+
+    Raises:
+        UsageError: it cannot be read, or is no such file.
+    """
+    told = f"{flag} {path}: is nested deeper than {DEEPEST} levels"
+    try:
+        with pathlib.Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise UsageError(f"{flag} {path}: is longer than {MOST_BYTES:,} bytes, and no config.json")
+        value = json.loads(content.decode("utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or f"not JSON: {error}"
+        raise UsageError(f"{flag} {path}: {reason}") from None
+    except RecursionError:
+        raise UsageError(told) from None
+    if nested_deeply(value):
+        raise UsageError(told)
+    return value
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -22,6 +22,7 @@ from ppo.config.budget import (
     training_plan,
 )
 from ppo.config.fields import Config, flag
+from ppo.config.memory import check_memory
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
 MAX_TIMEOUT = 1e9  # seconds
@@ -36,6 +37,10 @@ AT_LEAST_0 = (
 )
 ABOVE_0 = ("learning_rate", "clip_coef", "init_std", "target_kl", "std_floor_power", "density_bandwidth")
 AT_MOST_1 = ("gamma", "gae_lambda", "warmup")
+MOST = dict.fromkeys(("episodes", "time_steps", "eval_episodes"), 2**31 - 1)  # as the archive counts them
+MOST |= {"drivers": 10_000, "components": 1000, "torch_threads": 1024, "check": 10**9, "seed": MAX_SEED}
+MOST_OF_ANY = 10**12
+"""What a whole number may be at the most: those above, and any other one."""
 
 
 def resolve(config: Config) -> ResolvedConfig:
@@ -44,8 +49,7 @@ def resolve(config: Config) -> ResolvedConfig:
     Raises:
         UsageError: a value that cannot work, by its flag.
     """
-    _check_ranges(config)
-    _check_check(config)
+    check_ranges(config)
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()
     filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
@@ -62,6 +66,7 @@ def resolve(config: Config) -> ResolvedConfig:
     resolved = (SlotConfig if values["advantages"] == "slot" else GAEConfig)(**values)
     _check_kind(resolved, tuning)
     _check_combinations(resolved)
+    check_memory(resolved, problem.describe())
     return resolved
 
 
@@ -123,8 +128,12 @@ def _control_defaults(config: Config, time_steps: int) -> dict[str, Any]:
     return defaults.CONTROL | defaults.control_sizes(config.episodes, time_steps)
 
 
-def _check_ranges(config: Config) -> None:
-    """Checks each field alone."""
+def check_ranges(config: Config) -> None:
+    """Checks each field alone.
+
+    Raises:
+        UsageError: a value that cannot work, by its flag.
+    """
     for names, least, what in ((AT_LEAST_1, 1, "at least 1"), (AT_LEAST_0, 0, "0 or more")):
         for name in names:
             value = getattr(config, name)
@@ -134,6 +143,13 @@ def _check_ranges(config: Config) -> None:
         value = getattr(config, name)
         if value is not None and not 0 < value < float("inf"):
             raise UsageError(f"{flag(name)} {value}: must be above 0")
+    if 0 < config.check < LEAST_CHECK:
+        raise UsageError(f"--check {config.check}: must be at least {LEAST_CHECK}, or 0 for no check")
+    _check_largest(config)
+
+
+def _check_largest(config: Config) -> None:
+    """Checks fields against what they may be at the most; whole numbers, so that no sum of them is absurd later on."""
     for name in AT_MOST_1:
         if (getattr(config, name) or 0) > 1:
             raise UsageError(f"{flag(name)} {getattr(config, name)}: must be from 0 to 1")
@@ -141,16 +157,14 @@ def _check_ranges(config: Config) -> None:
         raise UsageError(f"--update-damping {config.update_damping}: must be from 0 to below 1")
     if config.driver_timeout > MAX_TIMEOUT:
         raise UsageError(f"--driver-timeout {config.driver_timeout}: must be at most {MAX_TIMEOUT}; 0 is no limit")
-    if config.seed > MAX_SEED:
-        raise UsageError(f"--seed {config.seed}: must be at most {MAX_SEED}")
-    if any(size < 1 for size in config.hidden_sizes or ()):
-        widths = " ".join(map(str, config.hidden_sizes or ()))
-        raise UsageError(f"--hidden-sizes {widths}: every width must be at least 1")
-
-
-def _check_check(config: Config) -> None:
-    if 0 < config.check < LEAST_CHECK:
-        raise UsageError(f"--check {config.check}: must be at least {LEAST_CHECK}, or 0 for no check")
+    for field in dataclasses.fields(Config):
+        value, most = getattr(config, field.name), MOST.get(field.name, MOST_OF_ANY)
+        if isinstance(value, int) and value > most:
+            raise UsageError(f"{flag(field.name)} {value}: must be at most {most}")
+    widths = config.hidden_sizes or ()
+    if not all(1 <= size <= MOST_OF_ANY for size in widths):
+        words = " ".join(map(str, widths))
+        raise UsageError(f"--hidden-sizes {words}: every width must be at least 1, and at most {MOST_OF_ANY}")
 
 
 def _check_kind(config: ResolvedConfig, tuning: bool) -> None:

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from env.errors import UsageError
+from ppo.config.file import nested_deeply
 from ppo.data.files import unwritable
 from ppo.data.records import RecordType, Scan, pack_record, scan_records
+from ppo.data.rows import KEY
 
 fcntl: ModuleType | None = None
 with contextlib.suppress(ImportError):  # Windows has none
@@ -31,6 +33,7 @@ with contextlib.suppress(ImportError):  # Windows has none
 NAME = "archive.bin"
 MAGIC = b"tuninglawarchive"
 VERSION = 1
+MOST_VALUES = 100_000_000  # of a field of a row
 SYNC_SECONDS = 1.0  # between calls of fsync, at the least
 _PREFIX = struct.Struct("<16sII")
 _CHECKSUM = struct.Struct("<I")
@@ -173,6 +176,9 @@ def read_archive(path: pathlib.Path, name: str) -> Contents:
     start, content = _parse_header(data, f"{name}: {path.name}")
     row = _row_type(content["fields"], f"{name}: {path.name}")
     scan = scan_records(data, start)
+    sizes = {RecordType.BEGIN: _BEGIN.size, RecordType.LOST: _LOST.size}
+    if any(len(record) != sizes.get(kind, len(record) // row.itemsize * row.itemsize) for kind, record in scan.records):
+        raise UsageError(f"{name}: {path.name} is damaged: a record has another size than what it holds")
     rows = _all_rows(scan, row)
     if scan.damaged:
         raise UsageError(
@@ -216,15 +222,19 @@ def _fields(row: np.dtype) -> list[list[Any]]:
     return [[name, part.base.str, list(part.shape)] for name, part in parts]
 
 
-def _row_type(fields: list[list[Any]], name: str) -> np.dtype:
-    """Returns the type of rows with these fields; only plain numbers are accepted."""
+def _row_type(fields: Any, name: str) -> np.dtype:
+    """Returns the type of rows with these fields; only plain numbers are accepted, and rows that have a key."""
     try:
+        for field, kind, shape in fields:
+            one = isinstance(kind, str) and np.dtype(kind).kind in "buif" and len(shape) <= 1
+            if not one or not all(type(size) is int and 0 <= size <= MOST_VALUES for size in shape):
+                raise ValueError(f"{field} is no number or row of numbers")
         row = np.dtype([(field, kind, tuple(shape)) for field, kind, shape in fields])
-        if all(np.dtype(kind).kind in "buif" for _, kind, _ in fields):
+        if all(row[key].kind in "iu" for key in KEY):
             return row
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError, RecursionError):
         pass
-    raise UsageError(f"{name} is no archive that this version can read: its fields are {fields}")
+    raise UsageError(f"{name} is no archive that this version can read: its fields are {str(fields)[:200]}")
 
 
 def _parse_header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
@@ -238,7 +248,14 @@ def _parse_header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
     end = _PREFIX.size + length
     if len(data) < end + _CHECKSUM.size or zlib.crc32(data[:end]) != _CHECKSUM.unpack_from(data, end)[0]:
         raise UsageError(f"{name} is damaged: its header does not have its checksum")
-    return end + _CHECKSUM.size, json.loads(data[_PREFIX.size : end])
+    try:
+        content = json.loads(data[_PREFIX.size : end])
+        sound = isinstance(content["problem"], dict) and isinstance(content["fields"], list)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        sound = False
+    if not sound or nested_deeply(content):
+        raise UsageError(f"{name} is no archive that this version can read: its header does not describe a problem")
+    return end + _CHECKSUM.size, content
 
 
 def _all_rows(scan: Scan, row: np.dtype) -> np.ndarray:

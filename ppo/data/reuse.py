@@ -2,7 +2,8 @@
 
 import csv
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TextIO
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from ppo.data.run_archive import check_same_problem
 
 STEP = -1
 """Training step of reused rows."""
+LONGEST_LINE = 10_000_000  # characters, of a table
+SHOWN = 60  # characters of a text in a message
 
 
 def read_reused(sources: Iterable[str], job: Job) -> np.ndarray:
@@ -61,21 +64,42 @@ def _read_table(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
     columns = [*(f"x_{j}" for j in range(knobs)), *(f"c_{j}" for j in range(conditions)), "f"]
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            table = list(csv.DictReader(file))
+            values = np.array(list(_values_of(csv.reader(_lines(file)), columns, name)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    absent = [column for column in columns if table and column not in table[0]]
-    if absent or not table:
-        what = f"has no column {absent[0]}" if absent else "has no rows"
-        raise UsageError(f"{name}: {what}; it must have the columns {', '.join(columns)}")
-    values = np.empty((len(table), len(columns)))
-    for number, line in enumerate(table):
-        for j, column in enumerate(columns):
-            values[number, j] = _number(line[column], f"{name}: row {number + 1}, column {column}", column != "f")
-    rows = np.zeros(len(table), row)
+    if not len(values):
+        raise UsageError(f"{name}: has no rows; it must have the columns {_shown(', '.join(columns))}")
+    rows = np.zeros(len(values), row)
     rows["x"], rows["c"], rows["f"] = values[:, :knobs], values[:, knobs:-1], values[:, -1]
     rows["driver"], rows["failed"] = -1, ~np.isfinite(values[:, -1])
     return rows
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Yields the lines of a file, none of which may be so long that the file is no table."""
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise csv.Error(f"a line has {LONGEST_LINE:,} characters or more, so it is no table")
+        yield line
+
+
+def _values_of(table: Iterator[list[str]], columns: list[str], name: str) -> Iterator[list[float]]:
+    """Yields the values of the columns in each row of a table whose first line names its columns."""
+    head = next(table, columns)
+    for column in columns:
+        if head.count(column) != 1:
+            what = "has no column" if column not in head else "has more than one column"
+            raise UsageError(f"{name}: {what} {column}; it must have the columns {_shown(', '.join(columns))}")
+    places = [head.index(column) for column in columns]
+    for number, line in enumerate((line for line in table if line), 1):
+        texts = [line[place] if place < len(line) else None for place in places]
+        named = zip(texts, columns, strict=True)
+        yield [_number(text, f"{name}: row {number}, column {column}", column != "f") for text, column in named]
+
+
+def _shown(text: str) -> str:
+    """Returns a text as a message shows it, in which a long one is cut."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _number(text: str | None, where: str, bounded: bool) -> float:
@@ -85,7 +109,7 @@ def _number(text: str | None, where: str, bounded: bool) -> float:
     try:
         value = float(text or ("" if bounded else "nan"))
     except ValueError:
-        raise UsageError(f"{where}: {text!r} is no number") from None
+        raise UsageError(f"{where}: {_shown(text)!r} is no number") from None
     if bounded and not abs(value) <= 1:
-        raise UsageError(f"{where}: {text!r} is outside [-1, 1], in which knobs and conditions are given")
+        raise UsageError(f"{where}: {_shown(text)!r} is outside [-1, 1], in which knobs and conditions are given")
     return value

@@ -14,6 +14,11 @@ KIND_NAMES = {REUSED: "reused"} | {kind.value: kind.name.lower() for kind in Kin
 KEY = ("kind", "step", "slot", "time_step")
 
 
+def kind_name(kind: int) -> str:
+    """Returns the name of a row's kind; of one that this version does not know, its number."""
+    return KIND_NAMES.get(kind, f"kind_{kind}")
+
+
 def in_order(rows: np.ndarray) -> np.ndarray:
     """Returns rows in the order of their keys; those with the same key in the order in which they were written."""
     return rows[np.lexsort([rows[name] for name in reversed(KEY)])]

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from ppo.data.rows import KIND_NAMES
+from ppo.data.rows import kind_name
 
 
 def column_names(row: np.dtype) -> list[str]:
@@ -28,7 +28,7 @@ def write_table(path: pathlib.Path, rows: np.ndarray) -> None:
     for name in rows.dtype.names or ():
         values = rows[name]
         if name == "kind":
-            columns.append([KIND_NAMES[kind] for kind in values.tolist()])
+            columns.append([kind_name(kind) for kind in values.tolist()])
         else:
             columns += values.T.tolist() if values.ndim > 1 else [values.tolist()]
     with path.open("w", newline="", encoding="utf-8") as file:

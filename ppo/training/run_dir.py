@@ -99,7 +99,7 @@ class RunDir:
         """Returns what a JSON file of the run holds; None where there is none, or it is damaged."""
         try:
             content = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return content if isinstance(content, dict) else None
 

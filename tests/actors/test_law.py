@@ -65,3 +65,31 @@ def test_a_damaged_law_is_told_in_one_line(damage, tmp_path):
         path.write_bytes(contents[damage])
     with pytest.raises(ValueError, match=r"law\.npz is damaged, or no law"):
         Law.load(path)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"snapshot": np.zeros(100, np.uint8), "more": np.zeros(1)},
+        {"snapshot": np.zeros(100)},
+        {"snapshot": np.array(3, np.uint8)},
+        {"snapshot": np.array([{}], object)},
+        {"snapshot": np.frombuffer(b"TLS2" + bytes(200), np.uint8)},
+    ],
+    ids=["more", "other numbers", "no row", "objects", "zeros"],
+)
+def test_a_file_of_other_arrays_is_no_law(arrays, tmp_path):
+    path = tmp_path / "law.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=r"law\.npz is damaged, or no law \(") as error:
+        Law.load(path)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_law_that_was_compressed_is_refused(tmp_path):
+    """A small file that is opened to a large one is no file of this program."""
+    spec = NetworkSpec(2, (8,), "tanh", "gaussian", 1)
+    message = Snapshot(0, spec, np.zeros(spec.size)).to_bytes()
+    np.savez_compressed(tmp_path / "law.npz", snapshot=np.frombuffer(message, np.uint8))
+    with pytest.raises(ValueError, match="is compressed"):
+        Law.load(tmp_path / "law.npz")

@@ -180,3 +180,106 @@ def test_a_component_is_placed_and_nothing_else_changes():
     assert np.array_equal(weight[:, others], old_weight[:, others])
     assert np.array_equal(bias[others], before[others])
     assert np.array_equal(flat[:32], original.theta[:32])  # the hidden layer
+
+
+def with_header(change, message=None):
+    """Returns a snapshot's bytes with another header, which ``change`` makes of the old one."""
+    message = message or with_parts(PARTS).to_bytes()
+    magic, length, version, std_floor = PREFIX.unpack_from(message)
+    changed = change(header_of(message))
+    text = changed if isinstance(changed, bytes) else json.dumps(changed).encode()
+    return PREFIX.pack(magic, len(text), version, std_floor) + text + message[PREFIX.size + length :]
+
+
+def spec_with(**changes):
+    return lambda header: header | {"spec": header["spec"] | changes}
+
+
+def arrays_with(**changes):
+    return lambda header: header | {"arrays": header["arrays"] | changes}
+
+
+HEADERS = {
+    "a list": lambda header: [header],
+    "a number": lambda header: 3,
+    "deep": lambda header: b"[" * 100_000,
+    "no UTF-8": lambda header: b"\xff\xfe",
+    "no spec": lambda header: {"normalised": True},
+    "a spec of text": lambda header: header | {"spec": "linear"},
+    "more in the spec": spec_with(depth=3),
+    "less in the spec": lambda header: header | {"spec": {"obs_dim": 3}},
+    "huge": spec_with(hidden_sizes=[10**9, 10**9]),
+    "absurd": spec_with(hidden_sizes=[10**4000]),
+    "negative": spec_with(hidden_sizes=[-8, -8]),
+    "nothing": spec_with(obs_dim=0),
+    "a fraction": spec_with(hidden_sizes=[8.0]),
+    "true": spec_with(action_dim=True),
+    "widths of text": spec_with(hidden_sizes="88"),
+    "an unknown activation": spec_with(activation="sine"),
+    "an activation of lists": spec_with(activation=[["tanh"]]),
+    "an unknown head": spec_with(head="beta"),
+    "the head of a value network": spec_with(head="value"),
+    "choices of a Gaussian": spec_with(choices=[3, 3]),
+    "no choices": spec_with(head="categorical"),
+    "normalised by a word": lambda header: header | {"normalised": "yes"},
+    "arrays in a list": lambda header: header | {"arrays": [3]},
+    "a shape of text": arrays_with(live="3"),
+    "a negative shape": arrays_with(live=[-3]),
+    "a huge shape": arrays_with(live=[2**60, 2**60]),
+    "an unknown array": arrays_with(more=[0]),
+    "live in a table": arrays_with(live=[3, 1]),
+    "a critic of other states": arrays_with(**{"critic.states": [3, 9]}),
+    "a plan in one row": arrays_with(**{"plan.starts": [21]}),
+}
+
+
+@pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
+def test_any_other_header_is_refused(change):
+    with pytest.raises(ValueError, match=r"\w") as error:
+        Snapshot.from_bytes(with_header(change))
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_the_header_as_it_was_is_accepted():
+    message = with_parts(PARTS).to_bytes()
+    copy = Snapshot.from_bytes(with_header(lambda header: header))
+    assert copy.to_bytes() == message
+
+
+def critic_with(place, value):
+    scalars = PARTS["critic"].scalars.copy()
+    scalars[place] = value
+    return dataclasses.replace(PARTS["critic"], scalars=scalars)
+
+
+VALUES = {
+    "a parameter": {"theta": np.full(SPEC.size, np.nan)},
+    "a std floor": {"std_floor": np.inf},
+    "a std floor below 0": {"std_floor": -1e-3},
+    "no std floor": {"std_floor": np.nan},
+    "a mean": {"obs_mean": np.array([0, np.inf, 0])},
+    "a variance below 0": {"obs_var": np.array([1, 1, -1e-9])},
+}
+
+
+@pytest.mark.parametrize("changes", VALUES.values(), ids=VALUES)
+def test_values_that_no_policy_has_are_refused(changes):
+    with pytest.raises(ValueError, match=r"not finite|below 0"):
+        Snapshot.from_bytes(snapshot(**changes).to_bytes())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"live": np.zeros(3, bool)},
+        {"critic": critic_with(7, 3)},
+        {"critic": critic_with(7, 0.5)},
+        {"critic": critic_with(3, 0)},
+        {"critic": critic_with(2, -1)},
+        {"critic": dataclasses.replace(PARTS["critic"], lengths=np.zeros(3))},
+    ],
+    ids=["none live", "no such kernel", "half a kernel", "no warp", "negative noise", "no length"],
+)
+def test_parts_that_no_policy_has_are_refused(changes):
+    with pytest.raises(ValueError, match=r"none of them|a critic with"):
+        Snapshot.from_bytes(mixture(3, **changes).to_bytes())

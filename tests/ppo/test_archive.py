@@ -10,7 +10,7 @@ import pytest
 from env import UsageError
 from ppo import Config
 from ppo.archive import describe, main
-from ppo.data.archive import NAME, read_archive
+from ppo.data.archive import NAME, new_archive, read_archive
 from ppo.train import train
 from tests.ppo.configs import SMALL
 
@@ -101,3 +101,12 @@ def test_what_cannot_be_shown_is_one_line(trained, tmp_path):
         message = str(caught.value)
         assert message.startswith(expected)
         assert message.splitlines() == [message]
+
+
+def test_rows_of_a_kind_that_is_not_known_are_counted_by_its_number(tmp_path, capsys):
+    rows = np.zeros(3, [("kind", "u1"), ("step", "<i8"), ("slot", "<i4"), ("time_step", "<i4"), ("seconds", "<f4")])
+    rows["kind"] = 1, 99, 99
+    (tmp_path / NAME).write_bytes(new_archive({"env": "another"}, rows))
+    main([str(tmp_path), "--csv", str(tmp_path / "all.csv")])
+    assert capsys.readouterr().out.splitlines()[:2] == ["problem  env another", "rows     3: 1 collect, 2 kind 99"]
+    assert (tmp_path / "all.csv").read_text().count("kind_99") == 2

@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from actors.job import Job
 from actors.pools import protocol
 from actors.pools.driver_process import Worker
@@ -102,7 +100,7 @@ class SimulatedHandle:
     def send(self, message: bytes) -> None:
         if self.dead:
             raise BrokenPipeError
-        number = self._world.count("sent")
+        number = self._world.count("message")
         if (amount := self._world.fault("cut", number)) is not None:
             message = message[: int(amount * len(message))]
         for copy in range(2 if self._world.fault("duplicate", number) is not None else 1):
@@ -143,12 +141,12 @@ class SimulatedHandle:
         def leave() -> None:
             if self.dead or self.silent:
                 return
-            number = self._world.count("told")
+            number = self._world.count("message")
             sent = message
-            if (amount := self._world.fault("cut", 30 - number)) is not None:
+            if (amount := self._world.fault("cut", number)) is not None:
                 sent = message[: int(amount * len(message))]
-            for copy in range(2 if self._world.fault("duplicate", 30 - number) is not None else 1):
-                delay = self._fleet.latency("delay", 30 - number, copy)
+            for copy in range(2 if self._world.fault("duplicate", number) is not None else 1):
+                delay = self._fleet.latency("delay", number, copy)
                 self._fleet.after(delay, lambda: self._fleet.bring(Event(self, sent)))
 
         self._fleet.after(seconds, leave)
@@ -196,10 +194,11 @@ class SimulatedFleet:
         schedule = self.world.schedule
         if message[:1] != protocol.TASK:
             return 0.0
-        slots = 1
-        if len(message) >= 18:
-            start, stop = np.frombuffer(message, "<u4", 2, 16 + 8) if len(message) >= 32 else (0, 1)
-            slots = max(1, min(int(stop) - int(start), 64))
+        try:
+            task, _, _ = protocol.unpack_task(message)
+        except protocol.MessageError:
+            return 0.0
+        slots = max(1, task.stop - task.start)
         uneven = self.world.random("duration", number).expovariate(1.0)
         return schedule.slot_seconds * slots * (1 + schedule.unevenness * uneven)
 

@@ -63,7 +63,7 @@ def draw(seed: int, scenarios: int) -> Schedule:
     faults = []
     for _ in range(rng.choice((1, 2, 3, 3, 4, 5, 8))):
         kind = rng.choice(rng.choice((MESSAGES, MESSAGES, DRIVERS, DRIVERS)))
-        faults.append(Fault(kind, rng.randrange(30), rng.random()))
+        faults.append(Fault(kind, rng.randrange(60 if kind in MESSAGES else 30), rng.random()))
     if rng.random() < 0.15:
         for _ in range(rng.choice((1, 1, 2))):
             faults.append(Fault(rng.choice(LEARNER), rng.randrange(60), rng.random()))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ppo.data.archive import MAGIC, Archive, header, new_archive, read_archive, reopen
+from ppo.data.records import RecordType, pack_record
 from ppo.data.rows import row_type
 from ppo.data.run_archive import signature
 from tests.ppo.data.archives import PER_SLOT, job, refusal, round_rows, same_rows, without_sync, written
@@ -166,6 +167,49 @@ def test_fields_that_make_no_row_are_refused(path):
     for fields in ([["f", "<f8", []], ["f", "<f8", []]], [["f", "<f8"]], [["f", "<f8", [-1]]], ["f"]):
         path.write_bytes(with_content(json.dumps({"problem": {}, "fields": fields}).encode()))
         assert "its fields are" in refusal(read, path)
+
+
+FIELDS = [["kind", "|u1", []], ["step", "<i8", []], ["slot", "<i4", []], ["time_step", "<i4", []]]
+HEADERS = {
+    "no JSON": b"{",
+    "a list": b"[]",
+    "a number": b"3",
+    "deep": b"[" * 100_000,
+    "no UTF-8": b"\xff\xfe",
+    "no problem": json.dumps({"fields": FIELDS}).encode(),
+    "no fields": b'{"problem": {}}',
+    "a problem of text": json.dumps({"problem": "x", "fields": FIELDS}).encode(),
+    "a nested problem": b'{"problem": {"x": ' + b"[" * 50 + b"]" * 50 + b'}, "fields": []}',
+    "no key": json.dumps({"problem": {}, "fields": FIELDS[1:]}).encode(),
+    "nothing in a row": b'{"problem": {}, "fields": []}',
+    "a huge row": json.dumps({"problem": {}, "fields": [*FIELDS, ["x", "<f8", [2**31 - 1]]]}).encode(),
+    "an absurd row": json.dumps({"problem": {}, "fields": [*FIELDS, ["x", "<f8", [10**30]]]}).encode(),
+    "a table in a row": json.dumps({"problem": {}, "fields": [*FIELDS, ["x", "<f8", [2, 2]]]}).encode(),
+    "half a value": json.dumps({"problem": {}, "fields": [*FIELDS, ["x", "<f8", [0.5]]]}).encode(),
+    "a field of fields": json.dumps({"problem": {}, "fields": [*FIELDS, ["x", [["y", "<f8"]], []]]}).encode(),
+    "a key of fractions": json.dumps({"problem": {}, "fields": [["kind", "<f8", []], *FIELDS[1:]]}).encode(),
+}
+
+
+@pytest.mark.parametrize("content", HEADERS.values(), ids=HEADERS)
+def test_a_header_with_the_right_checksum_that_is_none_is_refused(content, path):
+    path.write_bytes(with_content(content))
+    assert "is no archive that this version can read" in refusal(read, path)
+
+
+def test_a_header_is_not_longer_than_its_file(path):
+    path.write_bytes(struct.pack("<16sII", MAGIC, 1, 2**32 - 1) + bytes(100))
+    assert "its header does not have its checksum" in refusal(read, path)
+
+
+@pytest.mark.parametrize("kind", list(RecordType))
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_a_record_of_another_size_than_what_it_holds_is_refused(kind, size, path):
+    path.write_bytes(new_archive(signature(JOB), ROWS[:2]) + pack_record(kind, bytes(size)))
+    if kind == RecordType.ROWS and size == 0:
+        assert same_rows(read(path).rows, ROWS[:2])
+    else:
+        assert "is damaged: a record has another size than what it holds" in refusal(read, path)
 
 
 LOST = [

@@ -162,3 +162,25 @@ def test_a_torn_tail_is_left_out_and_left_alone(tmp_path):
     before = (tmp_path / "run" / NAME).read_bytes()
     assert same_facts(read_reused([source], JOB), rows[:9])
     assert (tmp_path / "run" / NAME).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "has no rows"),
+        (bytes(100), "has no column x_0"),
+        (bytes(range(256)), "cannot be read ('utf-8' codec can't decode"),
+        (b"x_0,x_1,c_0,f\n0,\0,0,0\n", "row 1, column x_1: '\\x00' is no number"),
+        (b"x_0,x_1,c_0,x_0,f\n0,0,0,1,0\n", "has more than one column x_0"),
+        (b"x_0,x_1,c_0,f\n0,0,0," + b"9" * 20_000_000, "a line has 10,000,000 characters or more, so it is no table"),
+        (b"x_0,x_1,c_0,f\n0,0,0," + b"9" * 200_000, "field larger than field limit"),
+        (b"x_0,x_1,c_0,f\n0,0,0," + b"a" * 100_000, f"row 1, column f: '{'a' * 60}...' is no number"),
+        (b'x_0,x_1,c_0,f\n"0,0,0,0\n', "row 1, column x_0: '0,0,0,0\\n' is no number"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(content, expected, tmp_path):
+    (tmp_path / "a.csv").write_bytes(content)
+    message = refusal(read_reused, [str(tmp_path / "a.csv")], JOB)
+    assert message.startswith(f"--reuse {tmp_path / 'a.csv'}: ")
+    assert expected in message
+    assert len(message) < 400

@@ -1,0 +1,49 @@
+"""How much memory a configuration asks for at the least, so that an absurd size is told before anything is made."""
+
+import itertools
+import math
+
+import psutil
+
+from env.description import Description
+from env.errors import UsageError
+from ppo.config.resolved import ResolvedConfig
+
+NUMBER = 8  # bytes
+COPIES = 5  # of a parameter: itself, its gradient, two moments of Adam, and what is broadcast
+
+
+def check_memory(config: ResolvedConfig, described: Description) -> None:
+    """Checks that the largest arrays of a run fit into this machine's memory.
+
+    Args:
+        config: the configuration, otherwise checked.
+        described: its environment.
+
+    Raises:
+        UsageError: they do not; the text names the flag that most is due to.
+    """
+    most, needed = psutil.virtual_memory().total, needed_bytes(config, described)
+    if sum(needed.values()) > most:
+        blamed = max(needed, key=lambda name: needed[name])
+        gibibytes = math.ceil(sum(needed.values()) / 2**30)
+        raise UsageError(f"{blamed}: needs about {gibibytes:,} GiB of memory, and this machine has {most // 2**30}")
+
+
+def needed_bytes(config: ResolvedConfig, described: Description) -> dict[str, int]:
+    """Returns about how many bytes the largest arrays take at the least, by the flags that they are due to."""
+    obs, actions, slots = described.obs_dim, described.action_dim, config.episodes
+    outputs = sum(described.choices) or (2 * actions + 1) * config.components
+    parameters = sum((a + 1) * b for a, b in itertools.pairwise([obs, *config.hidden_sizes, outputs]))
+    batch = slots * config.time_steps
+    activations = batch // config.num_minibatches * sum(config.hidden_sizes)
+    time_step = NUMBER * (2 * obs + actions + 2)  # observations, action, log-probability and reward
+    asked = {"uncertainty": slots, "heterogeneous": slots // 3}.get(config.sampler, 0)  # starts with candidates
+    episode = (described.episode_limit or config.time_steps) if config.problem().family == "control" else 0
+    return {
+        f"--hidden-sizes {' '.join(map(str, config.hidden_sizes))}": NUMBER * (COPIES * parameters + activations),
+        f"--episodes {slots} --time-steps {config.time_steps}": batch * time_step,
+        f"--candidates {config.candidates}": NUMBER * config.candidates * max(1, asked * obs),
+        f"--check {config.check}": NUMBER * obs * config.check // 3,
+        f"--eval-episodes {config.eval_episodes}": config.eval_episodes * episode * time_step,
+    }
