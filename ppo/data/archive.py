@@ -8,7 +8,6 @@ What an interrupted write left at its end is cut off, and never believed. Damage
 
 import contextlib
 import json
-import os
 import pathlib
 import struct
 import time
@@ -22,7 +21,8 @@ import numpy as np
 
 from env.errors import UsageError
 from ppo.config.file import nested_deeply
-from ppo.data.files import unwritable
+from ppo.data import disk as used
+from ppo.data.files import unwritable, write_all
 from ppo.data.records import RecordType, Scan, pack_record, scan_records
 from ppo.data.rows import KEY
 
@@ -77,13 +77,13 @@ class Archive:
         self.path = path
         self._synced_at, self._unsynced, self._broken = time.monotonic(), False, False
         try:
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            self._file = used.disk.open_to_append(path)
         except OSError as error:
             raise unwritable(path, error) from None
         try:
             _lock(self._file)
         except OSError:
-            os.close(self._file)
+            used.disk.close(self._file)
             raise UsageError(f"{path}: another process is writing to it; wait for that one, or end it") from None
 
     def add_rows(self, rows: np.ndarray) -> None:
@@ -118,7 +118,7 @@ class Archive:
         """
         if self._unsynced and not self._broken:
             try:
-                os.fsync(self._file)
+                used.disk.sync(self._file)
             except OSError as error:
                 self._broken = True
                 raise unwritable(self.path, error) from None
@@ -131,7 +131,7 @@ class Archive:
             self.sync()
         finally:
             self._broken = True
-            os.close(self._file)
+            used.disk.close(self._file)
 
     def _append(self, record: bytes) -> None:
         """Writes a record; once that has failed nothing more is written, so that no record follows a torn one.
@@ -141,10 +141,8 @@ class Archive:
         """
         if self._broken:
             return
-        left = memoryview(record)
         try:
-            while left:
-                left = left[os.write(self._file, left) :]
+            write_all(self._file, record)
         except OSError as error:
             self._broken = True
             raise unwritable(self.path, error) from None
@@ -199,7 +197,7 @@ def reopen(path: pathlib.Path, contents: Contents) -> Archive:
         if path.stat().st_size != contents.end + contents.cut:
             raise UsageError(f"{path}: another process has just written to it; try again")
         if contents.cut:
-            os.truncate(path, contents.end)
+            used.disk.truncate(path, contents.end)
     except OSError as error:
         archive.close()
         raise unwritable(path, error) from None

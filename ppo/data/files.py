@@ -1,10 +1,11 @@
 """Files that are written whole or not at all."""
 
+import contextlib
 import os
 import pathlib
-import tempfile
 
 from env.errors import UsageError
+from ppo.data import disk as used
 
 
 def unwritable(path: pathlib.Path, error: OSError) -> UsageError:
@@ -21,30 +22,35 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    temporary = ""
+    disk, temporary = used.disk, path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        file = disk.create(temporary)
+        try:
+            write_all(file, content)
+            disk.sync(file)
+        finally:
+            disk.close(file)
+        disk.rename(temporary, path)
+        disk.sync_directory(path.parent)
     except BaseException as error:
-        if temporary:
-            os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            disk.remove(temporary)
         if isinstance(error, OSError):
             raise unwritable(path, error) from None
         raise
-    if hasattr(os, "O_DIRECTORY"):  # make the rename itself durable, where a directory can be opened
-        directory = os.open(path.parent, os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
 
-def _umask() -> int:
-    mask = os.umask(0)  # the only way to read it is to set it
-    os.umask(mask)
-    return mask
+def write_all(file: int, content: bytes) -> None:
+    """Writes all of ``content`` to an open file; raises OSError where not all of it can be."""
+    left = memoryview(content)
+    while left:
+        left = left[used.disk.write(file, left) :]
+
+
+def make_directories(path: pathlib.Path) -> None:
+    """Makes a directory and those above it that are missing, durably; raises OSError where it cannot."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    for one in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            used.disk.make_directory(one)
+        used.disk.sync_directory(one.parent)
