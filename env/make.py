@@ -19,7 +19,8 @@ from env.description import Description
 from env.errors import UsageError
 from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
-from env.starts import STATES, ClassicStart, RowsVectorEnv
+from env.objectives.base import check_rows
+from env.starts import STATES, ClassicStart, Row, RowsVectorEnv
 from env.tuning import TuningVectorEnv
 
 TUNING_TIME_STEPS = 2
@@ -62,7 +63,8 @@ class Problem:
         """Returns a new objective for a tuning problem, and None for any other environment.
 
         Raises:
-            UsageError: ``dims`` or ``knobs`` is set for an objective that is not built in, or a value is not accepted.
+            UsageError: ``dims`` or ``knobs`` is set for an objective that is not built in, a value is not accepted, or
+                the objective is vectorised and asks for a generator.
         """
         target: Any = find_environment(self.env)
         if target in OBJECTIVES.values():
@@ -71,7 +73,11 @@ class Problem:
         for flag, value in (("--dims", self.dims), ("--knobs", self.knobs)):
             if value is not None:
                 raise UsageError(f"{flag} {value}: only the built-in objectives take it, --env {self.env} sets its own")
-        return self._call(target) if self.family == "tuning" else None
+        if self.family != "tuning":
+            return None
+        objective = self._call(target)
+        check_rows(objective, f"--env {self.env}")
+        return objective
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the state to pickle, with the registered specification of a Gymnasium id.
@@ -134,18 +140,24 @@ class Problem:
         """Returns the same problem without the computing load that the environment declares."""
         return dataclasses.replace(self, env_kwargs={**self.env_kwargs, **self.describe().without_load})
 
-    def make_batch(self, num_envs: int, objective: Objective | None) -> VectorEnv:
+    def make_batch(self, num_envs: int, objective: Objective | None, singles: list[Row] | None = None) -> VectorEnv:
         """Builds a batch of rows that never resets by itself (``AutoresetMode.DISABLED``).
 
         Args:
             num_envs: number of rows.
             objective: return value of ``objective()``; several batches may share it.
+            singles: single environments for batches that are not all in use at once: this one takes the first of them,
+                and those that it makes are added (None: all are made for this batch). Where the environment has a
+                batched form of its own, they are left alone.
         """
         if objective is not None:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         if (native := self._native(num_envs)) is not None:
             return native
-        return RowsVectorEnv([self.make_single] * num_envs)
+        rows = [] if singles is None else singles
+        while len(rows) < num_envs:
+            rows.append(Row(self.make_single()))
+        return RowsVectorEnv(rows[:num_envs])
 
     def _native(self, num_envs: int) -> VectorEnv | None:
         """Returns the environment's own batched form, or None where a rollout cannot use it.

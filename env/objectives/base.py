@@ -1,8 +1,12 @@
 """The base class of objectives."""
 
+import inspect
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
+
+from env.errors import UsageError
 
 
 class Objective(ABC):
@@ -10,7 +14,13 @@ class Objective(ABC):
 
     Knobs and conditions are normalised: both lie in [-1, 1], and an objective maps them to raw units itself.
     To tune your own black box, subclass this, set ``knobs`` and ``conditions``, write ``__call__`` and pass
-    ``--env package.module:Class``. A row must not depend on the other rows of its batch.
+    ``--env package.module:Class``.
+
+    f is called with one row at a time, and before each call ``random`` and ``np.random`` are seeded by the run's seed,
+    the training step, the slot and the number of the evaluation in it. So what they draw in f does not depend on which
+    driver evaluates it, when, or how often. A ``__call__`` that has a parameter ``rng`` is given a generator with such
+    a seed in it, ``np.random.Generator``. With ``--backend thread`` and more than one driver only that is keyed:
+    ``random`` and ``np.random`` belong to the process, and all threads draw from them.
     """
 
     knobs: int = 1
@@ -21,6 +31,18 @@ class Objective(ABC):
     """Error of a law over conditions: ``mse`` (squared error of f to its minimum) or ``msle`` (squared
     difference of log1p, for values that span orders of magnitude; needs f >= 0). Without ``solve`` the
     error is not known, and the mean of f is reported in its place."""
+    vectorised: bool = False
+    """Whether f takes many rows in one call, which is faster. It promises that a row's value does not depend on the
+    other rows, to the last bit (a matrix product may round a row otherwise in a batch of another size), and that f
+    draws no random numbers of the process. A subclass with a ``__call__`` of its own promises it anew."""
+    takes_rng: bool = False
+    """Whether ``__call__`` has a parameter ``rng``; found out by itself."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            cls.takes_rng = "rng" in inspect.signature(cls.__call__).parameters
+            cls.vectorised = bool(vars(cls).get("vectorised", False))
 
     @property
     def dims(self) -> int:
@@ -32,11 +54,11 @@ class Objective(ABC):
         """Evaluates f.
 
         Args:
-            x: knobs, ``[n, knobs]`` in [-1, 1].
+            x: knobs, ``[n, knobs]`` in [-1, 1]; n is 1 unless the objective is ``vectorised``.
             c: conditions, ``[n, conditions]`` in [-1, 1].
 
         Returns:
-            f(x, c), ``[n]``, in the objective's own unit.
+            f(x, c), ``[n]``, in the objective's own unit; for a single row a number will do.
         """
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -47,3 +69,20 @@ class Objective(ABC):
         evaluates it some 15,000 times, which are not counted.
         """
         return None
+
+
+def check_rows(objective: Objective, told: str) -> None:
+    """Checks that an objective does not ask for a generator that several rows would share.
+
+    Args:
+        objective: the objective.
+        told: how an error message begins, with the flag and its value.
+
+    Raises:
+        UsageError: it is vectorised, and its ``__call__`` takes ``rng``.
+    """
+    if objective.vectorised and objective.takes_rng:
+        raise UsageError(
+            f"{told}: {type(objective).__name__} declares vectorised = True, so its __call__ cannot take rng, which "
+            f"all rows of a call would share; leave out one of the two"
+        )
