@@ -42,7 +42,8 @@ class Objective(ABC):
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
             cls.takes_rng = "rng" in inspect.signature(cls.__call__).parameters
-            cls.vectorised = bool(vars(cls).get("vectorised", False))
+            if "vectorised" not in vars(cls):
+                cls.vectorised = False
 
     @property
     def dims(self) -> int:

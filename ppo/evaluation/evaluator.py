@@ -12,7 +12,7 @@ from ppo.config import ResolvedConfig
 
 LINE_POINTS = 21  # conditions -1, -0.9, .., 1, as in the thesis
 SOBOL_POINTS = 64  # points for several conditions
-TRIED = 5  # conditions at which the optimum is asked for where there are no evaluations, to see that it can be later on
+TRIED = 3  # conditions at which the optimum is asked for where there are no evaluations, to see that it can be later on
 NAMES = {"mse": "eval/error", "msle": "eval/error", "mean_objective": "eval/objective", "mean_return": "eval/return"}
 
 
