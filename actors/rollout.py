@@ -3,6 +3,7 @@
 ``trajectory(i) = rollout(snapshot, seed, step, i)`` whoever runs it, whenever, and whatever slots run beside it.
 """
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
 from env.objectives import Objective
+from env.starts import Row
 
 REAL = Stream.ENV, Stream.STARTS, Stream.ACTIONS
 IMAGINED = Stream.IMAGINED_ENV, Stream.IMAGINED_STARTS, Stream.IMAGINED_ACTIONS
@@ -49,6 +51,7 @@ class Collector:
         self._sampler = job_sampler(job)
         self._objective = objective or job.problem.objective()
         self._batches: dict[int, VectorEnv] = {}
+        self._singles: list[Row] = []
 
     def update(self, snapshot: Snapshot) -> None:
         """Takes over a new policy."""
@@ -74,8 +77,8 @@ class Collector:
     def _reset(self, env: VectorEnv, task: Task) -> tuple[np.ndarray, dict]:
         """Resets all rows for the first time in a task."""
         options = self._options(task)
-        # Given starts leave nothing random in a tuning problem, and seeds take time to make.
-        by_seed = "starts" not in options or self._objective is None
+        # Seeds take time to make, and given starts leave nothing random in an objective that is vectorised.
+        by_seed = "starts" not in options or self._objective is None or not self._objective.vectorised
         seeds: Any = self._seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
         return env.reset(seed=seeds, options=options or None)
 
@@ -114,9 +117,9 @@ class Collector:
         return self.policy.snapshot.plan
 
     def _batch(self, rows: int) -> VectorEnv:
-        """Returns the environment for so many rows, built once for each number that comes up."""
+        """Returns the environment for so many rows; those of all numbers of rows share their single environments."""
         if rows not in self._batches:
-            self._batches[rows] = self.job.problem.make_batch(rows, self._objective)
+            self._batches[rows] = self.job.problem.make_batch(rows, self._objective, self._singles)
         return self._batches[rows]
 
     def _noise(self, task: Task) -> np.ndarray:
@@ -133,7 +136,7 @@ class Collector:
     def _seeds(self, task: Task, episode: np.ndarray) -> list[int]:
         """Returns the environment's seed for the given episode of each slot."""
         # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.
-        step, stream = (task.step, _streams(task.kind)[0]) if task.kind in SAMPLED else (0, Stream.EVAL_ENV)
+        step, stream = (task.step, _streams(task.kind)[0]) if task.kind in TRAINING else (0, Stream.EVAL_ENV)
         slots = range(task.start, task.stop)
         return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
 
@@ -158,9 +161,10 @@ class Collector:
         return {"starts": starts, "evaluate_starts": self.job.evaluate_starts}
 
     def close(self) -> None:
-        """Closes the environments."""
-        for batch in self._batches.values():
-            batch.close()
+        """Closes the environments, each once, also where another one fails to close."""
+        with contextlib.ExitStack() as stack:
+            for batch in self._batches.values():
+                stack.callback(batch.close)
 
 
 def job_sampler(job: Job) -> Sampler | None:
@@ -188,7 +192,7 @@ def job_sampler(job: Job) -> Sampler | None:
 
 
 def _streams(kind: Kind) -> tuple[Stream, Stream, Stream]:
-    """Returns the streams of a sampled slot: the environment's, that of starts and that of actions."""
+    """Returns the streams of a training slot: the environment's, that of starts and that of actions."""
     return IMAGINED if kind == Kind.IMAGINE else REAL
 
 

@@ -20,7 +20,7 @@ from env.errors import UsageError
 from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
 from env.objectives.checks import check_dims, check_objective
-from env.starts import STATES, ClassicStart, RowsVectorEnv
+from env.starts import STATES, ClassicStart, Row, RowsVectorEnv
 from env.tuning import TuningVectorEnv
 
 TUNING_TIME_STEPS = 2
@@ -64,7 +64,7 @@ class Problem:
 
         Raises:
             UsageError: ``dims`` or ``knobs`` is set for an objective that is not built in, or a value is not accepted,
-                or the objective has sizes or a metric that cannot work.
+                or the objective is such as cannot work.
         """
         target: Any = find_environment(self.env)
         if target in OBJECTIVES.values():
@@ -138,18 +138,24 @@ class Problem:
         """Returns the same problem without the computing load that the environment declares."""
         return dataclasses.replace(self, env_kwargs={**self.env_kwargs, **self.describe().without_load})
 
-    def make_batch(self, num_envs: int, objective: Objective | None) -> VectorEnv:
+    def make_batch(self, num_envs: int, objective: Objective | None, singles: list[Row] | None = None) -> VectorEnv:
         """Builds a batch of rows that never resets by itself (``AutoresetMode.DISABLED``).
 
         Args:
             num_envs: number of rows.
             objective: return value of ``objective()``; several batches may share it.
+            singles: single environments for batches that are not all in use at once: this one takes the first of them,
+                and those that it makes are added (None: all are made for this batch). Where the environment has a
+                batched form of its own, they are left alone.
         """
         if objective is not None:
             return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
         if (native := self._native(num_envs)) is not None:
             return native
-        return RowsVectorEnv([self.make_single] * num_envs)
+        rows = [] if singles is None else singles
+        while len(rows) < num_envs:
+            rows.append(Row(self.make_single()))
+        return RowsVectorEnv(rows[:num_envs])
 
     def _native(self, num_envs: int) -> VectorEnv | None:
         """Returns the environment's own batched form, or None where a rollout cannot use it.

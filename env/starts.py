@@ -6,8 +6,8 @@ starts. The sampler ``uncertainty`` asks the policy, so it also needs start stat
 batched environment has the same attribute, and its ``reset`` takes ``options["starts"]``, one start for each row.
 """
 
+import contextlib
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -21,6 +21,8 @@ from gymnasium.envs.classic_control import (
     PendulumEnv,
 )
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from env.randomness import OWN_RANDOMNESS, key_of, set_randomness
 
 CAR = [(-1.2, 0.45), (-0.07, 0.07)]
 STATES: dict[type, list[tuple[float, float]]] = {
@@ -62,37 +64,68 @@ class ClassicStart(gymnasium.Wrapper):
         return (observers[0]() if observers else np.array(start, np.float32)), info
 
 
-class _NextStart(gymnasium.Wrapper):
-    """Passes the start state in ``next_start`` on to the next reset, once."""
+class Row(gymnasium.Wrapper):
+    """A single environment as a row of ``RowsVectorEnv``, of several if need be; it is closed once.
+
+    Before each reset and step ``random`` and ``np.random`` are keyed by the seed of the last reset that had one and by
+    the number of calls since then. Gymnasium's own environments are spared the time: they do not draw from them.
+
+    Args:
+        env: the environment.
+
+    Attributes:
+        next_start: start state that the next reset takes, once; None for the environment's own.
+        keyed: whether its global random numbers are keyed.
+    """
 
     next_start: np.ndarray | None = None
+
+    def __init__(self, env: gymnasium.Env):
+        super().__init__(env)
+        self.keyed = not type(env.unwrapped).__module__.startswith("gymnasium.envs.")
+        self._row_seed, self._calls = int(np.random.SeedSequence().generate_state(1)[0]), 0
+        self._closed = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         if self.next_start is not None:
             options = dict(options or {}) | {"start": self.next_start}
             self.next_start = None
+        if seed is not None:
+            self._row_seed, self._calls = seed, 0
+        self._key()
         return self.env.reset(seed=seed, options=options)
 
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        self._key()
+        return self.env.step(action)
 
-def _with_next_start(make: Callable[[], gymnasium.Env]) -> gymnasium.Env:
-    """Makes an environment to whose next reset a start state can be passed."""
-    return _NextStart(make())
+    def _key(self) -> None:
+        if self.keyed:
+            set_randomness(key_of(self._row_seed, self._calls))
+            self._calls += 1
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self.env.close()
 
 
 class RowsVectorEnv(SyncVectorEnv):
     """Batches single environments; rows never reset by themselves, and starts can be set where each one's can.
 
     Args:
-        makers: functions that make the environments, one for each row.
+        rows: the environments.
 
     Attributes:
         start_space: space of the start states of a row; None where they cannot be set.
     """
 
-    def __init__(self, makers: list[Callable[[], gymnasium.Env]]):
-        wrapped: list[Any] = [functools.partial(_with_next_start, make) for make in makers]
-        super().__init__(wrapped, autoreset_mode=AutoresetMode.DISABLED)
+    envs: list[Any]
+
+    def __init__(self, rows: list[Row]):
+        super().__init__([functools.partial(_same, row) for row in rows], autoreset_mode=AutoresetMode.DISABLED)
         first = self.envs[0]
+        self._randomness = OWN_RANDOMNESS if first.keyed else contextlib.nullcontext()
         self.spec = first.spec  # whose time limit a keyword may have changed
         self.start_space = first.get_wrapper_attr("start_space") if first.has_wrapper_attr("start_space") else None
 
@@ -100,6 +133,23 @@ class RowsVectorEnv(SyncVectorEnv):
         """Resets the rows of ``options["reset_mask"]``; or all, to ``options["starts"]`` where they are given."""
         if options and "starts" in options:
             for env, start in zip(self.envs, options["starts"], strict=True):
-                env.next_start = start  # type: ignore[attr-defined]
+                env.next_start = start
             options = None
-        return super().reset(seed=seed, options=options)
+        with self._randomness:
+            return super().reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Steps the rows one after the other."""
+        with self._randomness:
+            return super().step(actions)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes all rows, also where one of them fails to close."""
+        with contextlib.ExitStack() as stack:
+            for row in self.envs:
+                stack.callback(row.close)
+
+
+def _same(row: Row) -> Row:
+    """Returns a row itself; Gymnasium asks for functions."""
+    return row

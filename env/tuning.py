@@ -15,6 +15,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from env.objectives import OBJECTIVES, Objective
+from env.objectives.evaluation import timed_evaluation
+from env.randomness import key_of
 
 
 class TuningVectorEnv(VectorEnv):
@@ -29,7 +31,8 @@ class TuningVectorEnv(VectorEnv):
 
     ``infos["objective"]`` holds f of the current state, ``[num_envs]``, and ``seconds`` how long its evaluation took,
     where rows that were evaluated together share the time; ``evaluations`` counts the rows of f evaluated since the
-    last full reset, ``[num_envs]``. f of a state is evaluated once.
+    last full reset, ``[num_envs]``. f of a state is evaluated once. What f draws at random is keyed by the row's seed
+    and the time step, so ``reset`` takes seeds also where ``starts`` are given.
 
     Args:
         objective: the objective f, or the name of a built-in one, whose ``dims`` and ``knobs`` are then ``kwargs``.
@@ -61,6 +64,7 @@ class TuningVectorEnv(VectorEnv):
         self.seconds = np.zeros(num_envs)
         self._state = np.zeros((num_envs, self.objective.dims))
         self._value = np.full(num_envs, np.nan)
+        self._seeds = [0] * num_envs
         self._elapsed = np.full(num_envs, time_steps)  # so that a step before the first reset is refused
 
     def _evaluate(self, rows: np.ndarray) -> np.ndarray:
@@ -71,9 +75,19 @@ class TuningVectorEnv(VectorEnv):
             time.sleep(self.evaluation_cost_ms * len(state) / 1000)
         self.evaluations[rows] += 1
         knobs = self.objective.knobs
-        value = self.objective(np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:]))
-        self.seconds[rows] = (time.perf_counter() - started) / max(len(state), 1)
-        return np.asarray(value, np.float64).reshape(len(state))
+        x, c = np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:])
+        keys = self._keys(rows)
+        waited = (time.perf_counter() - started) / max(len(state), 1)
+        values, seconds = timed_evaluation(self.objective, x, c, keys)
+        self.seconds[rows] = waited + seconds
+        return values
+
+    def _keys(self, rows: np.ndarray) -> list[int]:
+        """Returns the key of the next evaluation of each of ``rows``; none where f draws nothing that has one."""
+        if self.objective.vectorised:
+            return []
+        # Counted from 1: with 0 the key would be the seed itself, from which a row's own start is drawn.
+        return [key_of(self._seeds[row], int(self._elapsed[row]) + 1) for row in np.flatnonzero(rows)]
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts episodes; the class describes ``options``.
@@ -83,11 +97,14 @@ class TuningVectorEnv(VectorEnv):
         """
         options = options or {}
         rows = np.asarray(options.get("reset_mask", np.ones(self.num_envs, bool)))
+        if not isinstance(seed, list):
+            super().reset(seed=seed)
         starts = np.asarray(options["starts"] if "starts" in options else self._own_starts(seed), np.float64)
         if starts.shape != self._state.shape or not (np.abs(starts[rows]) <= 1).all():
             raise ValueError(f"starts must lie in [-1, 1] and have shape {self._state.shape}, got {starts.shape}")
         if rows.all():
             self.evaluations[:] = 0
+        self._take_seeds(seed, rows)
         self._state[rows] = starts[rows]
         self._elapsed[rows] = 0
         self.seconds[rows] = 0.0
@@ -98,8 +115,15 @@ class TuningVectorEnv(VectorEnv):
         """Draws uniform starts ``[num_envs, dims]``; with a list of seeds, each row's start comes from its own seed."""
         if isinstance(seed, list):
             return np.stack([np.random.default_rng(s).uniform(-1, 1, self.objective.dims) for s in seed])
-        super().reset(seed=seed)
         return self.np_random.uniform(-1, 1, self._state.shape)
+
+    def _take_seeds(self, seed: int | list[int] | None, rows: np.ndarray) -> None:
+        """Sets the seeds of ``rows``, to draw them if there is no list of them, where evaluations need them."""
+        if self.objective.vectorised:
+            return
+        drawn = seed if isinstance(seed, list) else self.np_random.integers(2**32, size=self.num_envs).tolist()
+        for row in np.flatnonzero(rows):
+            self._seeds[row] = drawn[row]
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Sets the knobs to ``actions`` ``[num_envs, knobs]``, clipped: f is never evaluated outside [-1, 1].
@@ -112,8 +136,8 @@ class TuningVectorEnv(VectorEnv):
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
         before = self._value.copy()
         self._state[:, : self.objective.knobs] = np.clip(actions, -1, 1)
-        self._value[:] = self._evaluate(np.ones(self.num_envs, bool))
         self._elapsed += 1
+        self._value[:] = self._evaluate(np.ones(self.num_envs, bool))
         truncations = self._elapsed >= self.time_steps
         infos = {"objective": self._value.copy()}
         return self._state.copy(), before - self._value, np.zeros(self.num_envs, bool), truncations, infos

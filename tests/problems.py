@@ -18,6 +18,7 @@ class Quadratic(Objective):
 
     knobs = 2
     conditions = 1
+    vectorised = True
 
     def best(self, c):
         return np.concatenate([0.5 * c, 0.3 - 0.4 * c * c], axis=1)
@@ -41,6 +42,7 @@ class TwoValleys(Objective):
 
     knobs = 1
     conditions = 1
+    vectorised = True
 
     def __call__(self, x, c):
         left = (x + 0.6) ** 2 + 0.5 * np.maximum(c, 0)
@@ -54,6 +56,7 @@ class TwoValleys(Objective):
 class Shifted(Quadratic):
     """The same function and 1; without this stand-in for noise it is the function itself."""
 
+    vectorised = True
     noise_free = Quadratic()
 
     def __call__(self, x, c):
@@ -204,12 +207,16 @@ class MultiBinaryEnv(gymnasium.Env):
 class ScaledQuadratic(Quadratic):
     """1,024 f: a power of two changes the exponents of f and no other bit."""
 
+    vectorised = True
+
     def __call__(self, x, c):
         return 1024 * super().__call__(x, c)
 
 
 class OffsetQuadratic(Quadratic):
     """0.001 f + 500: small differences above a large constant."""
+
+    vectorised = True
 
     def __call__(self, x, c):
         return 1e-3 * super().__call__(x, c) + 500
@@ -218,12 +225,16 @@ class OffsetQuadratic(Quadratic):
 class OffsetBranin(Branin):
     """The same of Branin's function."""
 
+    vectorised = True
+
     def __call__(self, x, c):
         return 1e-3 * super().__call__(x, c) + 500
 
 
 class OffsetHartmann(Hartmann):
     """The same of Hartmann's function of four coordinates, two of them tuned."""
+
+    vectorised = True
 
     def __init__(self):
         super().__init__(4, 2)

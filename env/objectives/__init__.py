@@ -7,6 +7,7 @@ from env.objectives.base import Objective
 from env.objectives.benchmarks import Ackley, Rosenbrock, ShiftedAckley, Sphere
 from env.objectives.branin import Branin
 from env.objectives.crossing_valleys import CrossingValleys
+from env.objectives.evaluation import evaluate, solution
 from env.objectives.hartmann import Hartmann
 from env.objectives.noisy import Noisy
 from env.objectives.plain import PLAIN
@@ -26,5 +27,7 @@ __all__ = [
     "Rosenbrock",
     "ShiftedAckley",
     "Sphere",
+    "evaluate",
+    "solution",
     "solve_numerically",
 ]

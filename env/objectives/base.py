@@ -1,6 +1,8 @@
 """The base class of objectives."""
 
+import inspect
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,13 @@ class Objective(ABC):
 
     Knobs and conditions are normalised: both lie in [-1, 1], and an objective maps them to raw units itself.
     To tune your own black box, subclass this, set ``knobs`` and ``conditions``, write ``__call__`` and pass
-    ``--env package.module:Class``. A row must not depend on the other rows of its batch.
+    ``--env package.module:Class``.
+
+    f is called with one row at a time, and before each call ``random`` and ``np.random`` are seeded by the run's seed,
+    the training step, the slot and the number of the evaluation in it. So what they draw in f does not depend on which
+    driver evaluates it, when, or how often. A ``__call__`` that has a parameter ``rng`` is given a generator with such
+    a seed in it, ``np.random.Generator``. With ``--backend thread`` and more than one driver only that is keyed:
+    ``random`` and ``np.random`` belong to the process, and all threads draw from them.
     """
 
     knobs: int = 1
@@ -21,6 +29,19 @@ class Objective(ABC):
     """Error of a law over conditions: ``mse`` (squared error of f to its minimum) or ``msle`` (squared
     difference of log1p, for values that span orders of magnitude; needs f >= 0). Without ``solve`` the
     error is not known, and the mean of f is reported in its place."""
+    vectorised: bool = False
+    """Whether f takes many rows in one call, which is faster. It promises that a row's value does not depend on the
+    other rows, to the last bit (a matrix product may round a row otherwise in a batch of another size), and that f
+    draws no random numbers of the process. A subclass with a ``__call__`` of its own promises it anew."""
+    takes_rng: bool = False
+    """Whether ``__call__`` has a parameter ``rng``; found out by itself."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            cls.takes_rng = "rng" in inspect.signature(cls.__call__).parameters
+            if "vectorised" not in vars(cls):
+                cls.vectorised = False
 
     @property
     def dims(self) -> int:
@@ -32,11 +53,11 @@ class Objective(ABC):
         """Evaluates f.
 
         Args:
-            x: knobs, ``[n, knobs]`` in [-1, 1].
+            x: knobs, ``[n, knobs]`` in [-1, 1]; n is 1 unless the objective is ``vectorised``.
             c: conditions, ``[n, conditions]`` in [-1, 1].
 
         Returns:
-            f(x, c), ``[n]``, in the objective's own unit.
+            f(x, c), ``[n]``, in the objective's own unit; for a single row a number will do.
         """
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

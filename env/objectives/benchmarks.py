@@ -22,6 +22,7 @@ class Benchmark(Objective):
     """
 
     bound: ClassVar[float]
+    vectorised = True
 
     def __init__(self, dims: int = 2, knobs: int = 1):
         if dims < 2:
@@ -70,6 +71,8 @@ class ShiftedAckley(Ackley):
     The conditions only displace the function. As its coordinates they would flatten it wherever they are not near 0,
     and a law that ignores them would have nearly the error of the best one.
     """
+
+    vectorised = True
 
     def shift(self, c: np.ndarray) -> np.ndarray:
         """Returns the best knobs ``[n, knobs]``, in [-0.5, 0.5].

@@ -26,6 +26,8 @@ class Branin(Benchmark):
         UsageError: one of them has another value.
     """
 
+    vectorised = True
+
     def __init__(self, dims: int = 2, knobs: int = 1, given: int = 2):
         if dims != 2:
             raise UsageError(f"--dims {dims}: must be 2, the number of coordinates of Branin's function")

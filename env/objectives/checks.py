@@ -12,7 +12,7 @@ MOST_COORDINATES = 20_000
 
 
 def check_objective(told: str, objective: Objective) -> Objective:
-    """Returns an objective whose sizes and metric are such as the rest of the program counts on.
+    """Returns an objective that says of itself what the rest of the program can work with.
 
     Args:
         told: how an error message begins, with the flag and its value.
@@ -31,6 +31,11 @@ def check_objective(told: str, objective: Objective) -> Objective:
         raise UsageError(f"{told}: {sizes} must be at most {MOST_COORDINATES:,} together")
     if objective.metric not in METRICS:
         raise UsageError(f"{told}: metric = {objective.metric!r} must be {' or '.join(METRICS)}")
+    if objective.vectorised and objective.takes_rng:
+        raise UsageError(
+            f"{told}: {type(objective).__name__} declares vectorised = True, so its __call__ cannot take rng, which "
+            f"all rows of a call would share; leave out one of the two"
+        )
     return objective
 
 

@@ -31,6 +31,8 @@ class CrossingValleys(Benchmark):
         UsageError: one of them has another value.
     """
 
+    vectorised = True
+
     def __init__(self, dims: int = 2, knobs: int = 1, valleys: int = 3):
         super().__init__(dims, knobs)
         if not isinstance(valleys, int) or valleys < 2:

@@ -40,6 +40,8 @@ class Hartmann(Benchmark):
         UsageError: one of them has another value.
     """
 
+    vectorised = True
+
     def __init__(self, dims: int = 6, knobs: int | None = None):
         if dims not in (3, 4, 6):
             raise UsageError(f"--dims {dims}: must be 3, 4 or 6, the sizes of Hartmann's function")

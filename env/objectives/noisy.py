@@ -8,6 +8,7 @@ from env.errors import UsageError, nearest
 from env.importing import import_class
 from env.objectives.base import Objective
 from env.objectives.checks import check_objective
+from env.objectives.evaluation import evaluate
 from env.objectives.plain import PLAIN
 
 POINTS = 4096  # at which the standard deviation of f is estimated
@@ -56,16 +57,19 @@ class Noisy(Objective):
             raise UsageError(f"--env-kwargs noise_seed={noise_seed}: must be a whole number from 0 to 2^64 - 1")
         self.noise_free = _make(str(of), {"dims": dims, "knobs": knobs}, kwargs)
         self.knobs, self.conditions = self.noise_free.knobs, self.noise_free.conditions
+        self.vectorised, self.takes_rng = self.noise_free.vectorised, self.noise_free.takes_rng
         self.metric = "mse" if level else self.noise_free.metric  # noise may take f below 0, where msle is not defined
         self.noise_seed = noise_seed
         z = _spread(POINTS, self.dims)
-        deviation = float(np.std(self.noise_free(z[:, : self.knobs].copy(), z[:, self.knobs :].copy())))
+        deviation = float(np.std(evaluate(self.noise_free, z[:, : self.knobs].copy(), z[:, self.knobs :].copy())))
         if not np.isfinite(deviation):
             raise UsageError(f"--env-kwargs of={of}: its f must be finite everywhere, so that the noise has a scale")
         self.deviation = level * deviation
 
-    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return self.noise_free(x, c) + self.deviation * standard_normal(np.concatenate([x, c], axis=1), self.noise_seed)
+    def __call__(self, x: np.ndarray, c: np.ndarray, **given: np.random.Generator) -> np.ndarray:
+        # Where the other one takes a single row and a generator, so does this one: both are passed on.
+        noise = standard_normal(np.concatenate([x, c], axis=1), self.noise_seed)
+        return self.noise_free(x, c, **given) + self.deviation * noise
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Returns the best knobs without noise, and f without noise at them; see ``Objective.solve``."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from env.objectives.base import Objective
+from env.objectives.evaluation import evaluate
 
 GRID_POINTS = 4001  # on the grid of a single knob; two knobs have 201 each
 SOBOL_POINTS = 4096
@@ -26,7 +27,7 @@ def solve_numerically(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, 
     candidates = _candidates(objective.knobs)
     starts = []
     for row in c:
-        values = objective(candidates, np.broadcast_to(row, (len(candidates), len(row))))
+        values = evaluate(objective, candidates, np.broadcast_to(row, (len(candidates), len(row))))
         starts.append(candidates[np.argsort(values, kind="stable")[:POLISHED]])
     return polish(objective, np.stack(starts), c)
 
@@ -44,11 +45,11 @@ def polish(objective: Objective, starts: np.ndarray, c: np.ndarray) -> tuple[np.
     """
     from scipy.optimize import minimize  # imported here, since it is slow to load and rarely needed
 
-    best_x, best_f = starts[:, 0].copy(), objective(starts[:, 0], c)
+    best_x, best_f = starts[:, 0].copy(), evaluate(objective, starts[:, 0], c)
     for i, row in enumerate(c):
 
         def f(x: np.ndarray, row: np.ndarray = row) -> float:
-            return float(objective(x[None], row[None])[0])
+            return float(evaluate(objective, x[None], row[None])[0])
 
         for start in starts[i]:
             bounds = [(-1, 1)] * objective.knobs

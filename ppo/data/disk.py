@@ -1,7 +1,7 @@
-"""The calls that change files: all that a run keeps goes through them, so that what each of them may leave can be tried.
+"""The calls that change files. All that a run keeps goes through them, so that what each may leave can be tried.
 
-A power failure may keep any part of what was written since the last ``sync`` of a file, and of what was renamed, made or
-removed since the last ``sync_directory``.
+A power failure may keep any part of what was written since the last ``sync`` of a file, and of what was renamed, made
+or removed since the last ``sync_directory``.
 """
 
 import os

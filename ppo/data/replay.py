@@ -80,6 +80,8 @@ class RecordedObjective(Objective):
         name: what a message calls the archive.
     """
 
+    vectorised = True  # all slots of a run of rows are answered together
+
     def __init__(self, knobs: int, conditions: int, name: str):
         self.knobs, self.conditions = knobs, conditions
         self._name = name

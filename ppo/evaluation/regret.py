@@ -6,7 +6,7 @@ import numpy as np
 
 from actors.law import Law
 from actors.snapshot import Snapshot
-from env.objectives import Objective
+from env.objectives import Objective, evaluate, solution
 from ppo.algorithm.conditions import fixed_conditions
 from ppo.config import ResolvedConfig
 
@@ -55,11 +55,11 @@ class Regret:
 def measure_regret(objective: Objective, law: Law) -> Regret | None:
     """Measures the regret of a law; returns None where the optimum is not known."""
     conditions = regret_conditions(objective.conditions)
-    solution = objective.solve(conditions)
-    if solution is None:
+    solved = solution(objective, conditions)
+    if solved is None:
         return None
     knobs = law(conditions)
-    return Regret(conditions, knobs, np.asarray(objective(knobs, conditions)), *solution)
+    return Regret(conditions, knobs, evaluate(objective, knobs, conditions), *solved)
 
 
 def known_regret(config: ResolvedConfig, snapshot: Snapshot) -> dict[str, dict[str, float]]:
@@ -100,7 +100,7 @@ def with_best_constant(objective: Objective, conditions: np.ndarray) -> np.ndarr
     from scipy.optimize import differential_evolution
 
     def mean_value(knobs: np.ndarray) -> float:
-        return float(np.mean(objective(np.tile(knobs, (len(conditions), 1)), conditions)))
+        return float(np.mean(evaluate(objective, np.tile(knobs, (len(conditions), 1)), conditions)))
 
     best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
-    return objective(np.tile(best.x, (len(conditions), 1)), conditions)
+    return evaluate(objective, np.tile(best.x, (len(conditions), 1)), conditions)

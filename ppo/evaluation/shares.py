@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from env.objectives import Objective
+from env.objectives import Objective, evaluate, solution
 from env.objectives.solve import polish
 from ppo.evaluation.regret import with_best_constant
 
@@ -66,9 +66,9 @@ def measure_scale(objective: Objective) -> Scale:
     c = held_out_conditions(objective.conditions)
     constant = float(with_best_constant(objective, c).mean())
     knobs = 2 * qmc.Sobol(objective.knobs, rng=2).random(CANDIDATES) - 1
-    values = np.stack([objective(knobs, np.broadcast_to(row, (CANDIDATES, len(row)))) for row in c])
-    solution = objective.solve(c)
-    if solution is None:
+    values = np.stack([evaluate(objective, knobs, np.broadcast_to(row, (CANDIDATES, len(row)))) for row in c])
+    solved = solution(objective, c)
+    if solved is None:
         starts = knobs[np.argsort(values, axis=1, kind="stable")[:, :POLISHED]]
-        solution = polish(objective, starts, c)
-    return Scale(float(solution[1].mean()), constant, float(values.mean()))
+        solved = polish(objective, starts, c)
+    return Scale(float(solved[1].mean()), constant, float(values.mean()))

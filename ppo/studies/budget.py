@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from actors.law import Law
-from env.objectives import Objective
+from env.objectives import Objective, evaluate
 from ppo.config import Config
 from ppo.evaluation.shares import held_out_conditions, measure_scale
 from ppo.experiments.tables import machine, markdown, numbers
@@ -70,7 +70,7 @@ class BudgetRun:
             for _ in trainer:
                 if left and (trainer.complete or trainer.learner.evaluations >= left[0]):
                     law = Law(trainer.learner.snapshot())
-                    means[left.pop(0)] = f"{objective(law(c), c).mean():.9g}"
+                    means[left.pop(0)] = f"{evaluate(objective, law(c), c).mean():.9g}"
                 if not left:
                     break
         return [self.key, self.problem, self.training, self.config.seed, *means.values()]

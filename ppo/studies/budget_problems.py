@@ -16,6 +16,7 @@ class Converter(Objective):
 
     knobs = 2
     conditions = 3
+    vectorised = True
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
         frequency = 1e5 * 50 ** ((x[:, 0] + 1) / 2)
@@ -33,6 +34,7 @@ class Valley(Objective):
 
     knobs = 2
     conditions = 2
+    vectorised = True
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
         along = x[:, 0] - 0.5 * c[:, 0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from env.errors import UsageError
 from env.make import Problem
-from env.objectives import Objective
+from env.objectives import Objective, evaluate
 from ppo.config.command_line import keyword_words
 from ppo.evaluation.shares import Scale, held_out_conditions, measure_scale, noise_free
 from ppo.experiments.rivals.registry import METHODS
@@ -94,7 +94,7 @@ class ComparisonRun:
             with objective.answering():
                 x = np.clip(law(c), -1, 1)
             query = 1000 * (time.perf_counter() - started) / len(c)
-        mean = float(finite(self.problem, x, c, truth(x, c)).mean())
+        mean = float(finite(self.problem, x, c, evaluate(truth, x, c)).mean())
         asked = (objective.spent - spent) / len(c)
         figures = [f"{asked:.3g}", f"{seconds:.4g}", f"{query:.4g}", f"{mean:.17g}", f"{self.scale.share(mean):.6g}"]
         return [self.key, problem_name(self.problem), self.method, self.evaluations, self.seed, spent, *figures]

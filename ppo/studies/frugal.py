@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from actors.law import Law
-from env.objectives import Objective
+from env.objectives import Objective, evaluate
 from ppo.config import Config
 from ppo.evaluation.shares import held_out_conditions, measure_scale, noise_free
 from ppo.experiments.tables import Row, machine, markdown, numbers
@@ -156,7 +156,7 @@ class FrugalRun:
             for _ in trainer:
                 pass
             seconds, spent = time.process_time() - started, trainer.learner.evaluations
-            mean = objective(Law(trainer.learner.snapshot())(c), c).mean()
+            mean = evaluate(objective, Law(trainer.learner.snapshot())(c), c).mean()
         config = self.config
         return [self.key, self.problem, config.evaluations, config.seed, spent, f"{seconds:.1f}", f"{mean:.17g}"]
 

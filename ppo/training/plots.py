@@ -6,7 +6,7 @@ import numpy as np
 
 from actors.law import Law
 from actors.snapshot import Snapshot
-from env.objectives import Objective
+from env.objectives import Objective, evaluate, solution
 from ppo.evaluation.evaluator import Evaluator
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.training.run_dir import Row
@@ -43,9 +43,9 @@ def draw(
         drawn.append("curves.png")
     if objective is not None and (objective.knobs, objective.conditions) == (1, 1):
         conditions = np.linspace(-1, 1, GRID)[:, None]
-        solution = objective.solve(conditions)
-        if solution is not None:
-            draw_law(directory / "law.png", objective, snapshot, conditions, solution[0])
+        solved = solution(objective, conditions)
+        if solved is not None:
+            draw_law(directory / "law.png", objective, snapshot, conditions, solved[0])
             drawn.append("law.png")
     return drawn
 
@@ -85,7 +85,7 @@ def draw_law(
 
     c = conditions[:, 0]
     grid_c, grid_x = np.meshgrid(c, np.linspace(-1, 1, GRID))
-    values = objective(grid_x.reshape(-1, 1), grid_c.reshape(-1, 1)).reshape(grid_c.shape)
+    values = evaluate(objective, grid_x.reshape(-1, 1), grid_c.reshape(-1, 1)).reshape(grid_c.shape)
     shade = np.log1p(values) if objective.metric == "msle" else values
     figure = Figure(figsize=(6.4, 5), layout="constrained")
     axis = figure.subplots()

@@ -1,5 +1,8 @@
 """A slot gives the same trajectory whichever slots run beside it, and records what happened before any clipping."""
 
+import dataclasses
+import random
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,9 @@ from actors.job import PLANNED, Job, Kind, Task
 from actors.law import centre_states
 from actors.rollout import Collector, job_sampler
 from env import Problem, UsageError
+from tests.actors.mixtures import mixture, random_plan
+from tests.chance import CountedEnv
+from tests.problems import Quadratic
 
 
 def job(env="rosenbrock", sampler="random", episodes=12, time_steps=2, **changes):
@@ -45,6 +51,9 @@ JOBS = [
     job("tests.problems:Quadratic", "env", eval_starts=np.zeros((4, 3)), check_starts=np.zeros((5, 3))),
     job("CartPole-v1", "env", time_steps=40),
     job("tests.problems:CountdownEnv", "env", time_steps=8),
+    job("tests.chance:GlobalChance", eval_starts=np.zeros((4, 3)), check_starts=np.zeros((5, 3))),
+    job("tests.chance:OwnChance", "env", eval_starts=np.zeros((4, 3)), check_starts=np.zeros((5, 3))),
+    job("tests.chance:DiceEnv", "env", time_steps=8),
     job("Pendulum-v1", "env", time_steps=300),
     job(time_steps=3, mirrored=True),
 ]
@@ -177,7 +186,7 @@ def test_a_sampler_that_returns_the_wrong_rows_is_named():
 
 
 def test_one_objective_a_run_and_one_sample_a_task(monkeypatch):
-    from tests.problems import CornerSampler, Quadratic
+    from tests.problems import CornerSampler
 
     made, asked = [], []
     monkeypatch.setattr(Quadratic, "__init__", lambda self: made.append(self), raising=False)
@@ -211,3 +220,60 @@ def test_samplers_work_where_starts_can_be_set(env):
     other = Collector(a_job)
     other.update(made.policy.snapshot)
     assert other.run(Task(Kind.COLLECT, 0, 3, 6)).obs.tobytes() == trajectory.obs[3:6].tobytes()
+
+
+def noise(a_job, kind, step, seed=0):
+    """Returns what chance added to the last values of f in a round, ``[slots]``."""
+    made = Collector(a_job)
+    made.update(dataclasses.replace(mixture(1, seed=seed), plan=random_plan(a_job.slots(kind))))
+    trajectory = made.run(Task(kind, step, 0, a_job.slots(kind)))
+    last = trajectory.final_obs[:, -1]
+    return trajectory.objectives[:, -1] - Quadratic()(last[:, :2], last[:, 2:])
+
+
+@pytest.mark.parametrize("env", ["tests.chance:GlobalChance", "tests.chance:OwnChance"])
+def test_what_f_draws_is_keyed_by_the_step_in_training_and_is_the_same_in_every_evaluation(env):
+    a_job = job(env, planned=(13, 7), eval_starts=np.zeros((4, 3)), check_starts=np.zeros((5, 3)))
+    for kind in (Kind.DESIGN, Kind.PLAN, Kind.COLLECT):
+        first, second = noise(a_job, kind, 4), noise(a_job, kind, 5)
+        assert len(np.unique(np.concatenate([first, second]).round(9))) == 2 * a_job.slots(kind)
+        assert np.array_equal(noise(a_job, kind, 4), first)
+        assert noise(dataclasses.replace(a_job, seed=9), kind, 4) != pytest.approx(first, abs=1e-6)
+    for kind in (Kind.EVALUATE, Kind.CHECK, Kind.CHECK_CONSTANT, Kind.CHECK_MEAN):
+        first = noise(a_job, kind, 4)
+        assert noise(a_job, kind, 5, seed=1) == pytest.approx(first, abs=1e-12)  # though the law is another one
+        assert len(np.unique(first.round(9))) == a_job.slots(kind)
+
+
+def test_the_callers_random_numbers_go_on_as_if_nothing_had_run():
+    drawn = []
+    for runs in (False, True):
+        random.seed(1)
+        np.random.seed(1)  # noqa: NPY002
+        if runs:
+            for env, sampler in (("tests.chance:GlobalChance", "random"), ("tests.chance:DiceEnv", "env")):
+                collector(job(env, sampler, eval_starts=np.zeros((4, 3)))).run(Task(Kind.COLLECT, 0, 0, 12))
+        drawn.append((random.random(), np.random.random()))  # noqa: NPY002
+    assert drawn[0] == drawn[1]
+
+
+def test_an_environment_is_built_once_for_tasks_of_any_size_and_all_are_closed(monkeypatch):
+    monkeypatch.setattr(CountedEnv, "made", [])
+    monkeypatch.setattr(CountedEnv, "closed", [])
+    a_job = job("tests.chance:CountedEnv", "env", episodes=14, time_steps=3)
+    described = a_job.description
+    CountedEnv.made.clear()
+    CountedEnv.closed.clear()
+    acting = collector(a_job)
+    assert described.obs_dim == 2
+    whole = acting.run(Task(Kind.COLLECT, 0, 0, 14))
+    for size in range(13, 0, -1):
+        some = acting.run(Task(Kind.COLLECT, 0, 14 - size, 14))
+        assert some.obs.tobytes() == whole.obs[14 - size :].tobytes()
+    assert CountedEnv.made == list(range(14))
+    assert CountedEnv.closed == []
+    with pytest.raises(OSError, match="the simulator of environment"):
+        acting.close()
+    assert sorted(CountedEnv.closed) == list(range(14))
+    acting.close()
+    assert len(CountedEnv.closed) == 14

@@ -46,3 +46,28 @@ def test_temp_control_starts_at_the_temperature_that_is_set():
     assert obs[:, 0].tolist() == [75, 70, 60]
     single = gymnasium.make("TempControl-v1", load_rounds=0)
     assert single.reset(seed=1, options={"start": np.array([30.0])})[0][0] == 70
+
+
+def dice(batch, seeds, steps=0):
+    """Returns what rows of ``DiceEnv`` observe after their reset and some time steps, ``[n, 2]``."""
+    obs, _ = batch.reset(seed=seeds)
+    for _ in range(steps):
+        obs = batch.step(np.zeros(batch.num_envs, int))[0]
+    return obs
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_global_random_numbers_of_a_row_depend_on_its_seed_and_on_its_time(steps):
+    three, two = (Problem("tests.chance:LongDiceEnv", time_steps=9).make_batch(n, None) for n in (3, 2))
+    found = dice(three, [7, 8, 9], steps)
+    assert len(np.unique(found)) == 6
+    assert np.array_equal(dice(three, [7, 8, 9], steps), found)
+    assert np.array_equal(dice(two, [9, 7], steps), found[[2, 0]])
+    assert not np.isin(dice(three, [7, 8, 9], steps + 1), found).any()
+
+
+def test_a_reset_without_a_seed_goes_on_from_the_last_one():
+    batch = Problem("tests.chance:LongDiceEnv", time_steps=9).make_batch(2, None)
+    first, second = [[dice(batch, [7, 8]), dice(batch, None), dice(batch, None)] for _ in range(2)]
+    assert np.array_equal(first, second)
+    assert len(np.unique(first)) == 12

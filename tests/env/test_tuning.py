@@ -1,11 +1,14 @@
 """The learn-to-optimise MDP: absolute actions, rewards f(s) - f(s'), one evaluation of each state, rows apart."""
 
+import time
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 from env import OBJECTIVES, Objective, TuningEnv, TuningVectorEnv
+from tests.chance import GlobalChance
 
 IDS = [f"tuninglaw/{objective.__name__}-v0" for objective in OBJECTIVES.values()]
 
@@ -101,3 +104,46 @@ def test_latency_is_added_for_each_row(monkeypatch):
     env.reset(seed=0)
     env.step(np.zeros((4, 1)))
     assert slept == [0.02, 0.02]
+
+
+def test_rows_that_are_evaluated_apart_are_timed_apart():
+    class Slow(Objective):
+        def __call__(self, x, c):
+            time.sleep(0.03 if x[0, 0] > 0 else 0)
+            return x[:, 0]
+
+    env = TuningVectorEnv(Slow(), num_envs=3, evaluation_cost_ms=2)
+    env.reset(options={"starts": np.array([[-0.5, 0], [0.5, 0], [-0.5, 0]])})
+    assert env.seconds[1] >= 0.032
+    assert (env.seconds >= 0.002).all()
+    assert env.seconds[[0, 2]].max() < 0.03  # which is what each of them would show of a shared time of all
+
+
+def values(env, seed, starts=None):
+    """Returns f over an episode whose state does not change, ``[3, num_envs]``."""
+    options = {"starts": np.zeros((env.num_envs, 3)) if starts is None else starts}
+    found = [env.reset(seed=seed, options=options)[1]["objective"]]
+    found += [env.step(np.zeros((env.num_envs, 2)))[4]["objective"] for _ in range(2)]
+    return np.array(found)
+
+
+def test_what_f_draws_depends_on_the_rows_seed_and_the_time_step():
+    env, other = TuningVectorEnv(GlobalChance(), num_envs=3), TuningVectorEnv(GlobalChance(), num_envs=2)
+    found = values(env, [7, 8, 9])
+    assert len(np.unique(found)) == 9
+    assert np.array_equal(values(env, [7, 8, 9]), found)
+    assert np.array_equal(values(other, [9, 7]), found[:, [2, 0]])
+    assert np.array_equal(values(env, 5), values(env, 5))
+    assert not np.isin(values(env, None), values(env, 5)).any()
+
+
+def test_a_row_that_is_reset_alone_takes_its_new_seed_alone():
+    env = TuningVectorEnv(GlobalChance(), num_envs=2, time_steps=9)
+    zeros = {"starts": np.zeros((2, 3))}
+    found = values(env, [7, 8])
+    mask = np.array([True, False])
+    again = env.reset(seed=[7, 9], options=zeros | {"reset_mask": mask})[1]["objective"]
+    assert again.tolist() == [found[0, 0], found[2, 1]]
+    after = env.step(np.zeros((2, 2)))[4]["objective"]
+    assert after[0] == found[1, 0]
+    assert not np.isin(after[1], found)

@@ -51,6 +51,8 @@ class Surrogate(Objective):
         refitted: whether the last fit chose the hyperparameters of the whole range anew.
     """
 
+    vectorised = True  # the slots of an imagined step are always evaluated together
+
     def __init__(self, spec: NetworkSpec, capacity: int):
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
         self.evidence = Evidence(self.dims, capacity)

@@ -7,7 +7,7 @@ import numpy as np
 
 from env.errors import UsageError
 from env.make import Problem
-from env.objectives import Objective
+from env.objectives import Objective, evaluate
 
 RivalLaw = Callable[[np.ndarray], np.ndarray]
 """Maps conditions ``[m, conditions]`` to knobs ``[m, knobs]``, all in [-1, 1]."""
@@ -42,6 +42,8 @@ class Metered(Objective):
         limit: evaluations that may be spent.
     """
 
+    vectorised = True  # as its callers see it: it takes any number of rows, whatever the objective takes
+
     def __init__(self, problem: Problem, limit: int):
         objective = problem.objective()
         assert objective is not None, "a tuning problem"
@@ -68,7 +70,7 @@ class Metered(Objective):
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
         self.charge(len(x))
         x = np.clip(x, -1, 1)
-        return finite(self.problem, x, c, self._f(x, c))
+        return finite(self.problem, x, c, evaluate(self._f, x, c, range(self.spent - len(x), self.spent)))
 
     @contextmanager
     def answering(self) -> Iterator["Metered"]:

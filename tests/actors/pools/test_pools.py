@@ -1,13 +1,17 @@
 """Every backend returns the same trajectories, and a driver's exception with its traceback."""
 
+import os
+import signal
 import traceback
 
+import numpy as np
 import pytest
 
 from actors.job import Kind
 from actors.pools.base import DriverError
 from actors.pools.factory import make_pool
 from tests.actors.pools.rounds import job, run, same
+from tests.problems import Quadratic
 
 
 @pytest.mark.parametrize("drivers", [1, 3, 16])
@@ -25,6 +29,27 @@ def test_every_backend_returns_the_same_trajectories(backend, drivers, expected)
         trajectory, _ = run(pool, 4, Kind.EVALUATE)
         assert same(trajectory, expected[4])
         assert pool.restarts == 0
+
+
+def test_random_numbers_of_the_process_are_those_of_the_slot_whoever_runs_it():
+    a_job = job("tests.chance:GlobalChance")
+    with make_pool(a_job, 0, "process", 0) as pool:
+        wanted = [run(pool, step)[0] for step in range(2)]
+    with make_pool(a_job, 3, "process", 30) as pool:
+        assert same(run(pool, 0)[0], wanted[0])
+        os.kill(pool._drivers[0].handle.process.pid, signal.SIGKILL)
+        assert same(run(pool, 1)[0], wanted[1])
+        assert pool.restarts == 1
+    noise = [step.objectives - Quadratic()(step.obs[:, 0, :2], step.obs[:, 0, 2:])[:, None] for step in wanted]
+    assert len(np.unique([step[:, 0].round(9) for step in noise])) == 20  # of the starts: no driver repeats another's
+
+
+def test_a_generator_of_f_is_the_slots_in_threads_too():
+    a_job = job("tests.chance:OwnChance")
+    with make_pool(a_job, 0, "process", 0) as pool:
+        wanted = run(pool, 0)[0]
+    with make_pool(a_job, 3, "thread", 30) as pool:
+        assert same(run(pool, 0)[0], wanted)
 
 
 @pytest.mark.parametrize("drivers", [0, 2])

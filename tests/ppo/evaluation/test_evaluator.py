@@ -1,17 +1,20 @@
 """A law is scored by its error over 21 conditions, or by the mean of f, and a policy by its first episodes."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from actors import Law
 from actors.job import Kind
 from actors.trajectory import Layout, Trajectory
-from env import OBJECTIVES
+from env import OBJECTIVES, UsageError
 from ppo import Config, resolve
 from ppo.evaluation.evaluator import Evaluator, first_episode_returns, make_evaluator
 from ppo.train import train
 from ppo.training.job import make_job
 from tests.ppo.configs import SMALL
+from tests.problems import Quadratic
 
 
 def test_the_error_is_that_of_the_law_over_21_conditions(tmp_path):
@@ -73,3 +76,27 @@ def test_each_problem_has_its_metric_and_its_starts(changes, metric, starts):
     job = make_job(config, found)
     assert job.slots(Kind.EVALUATE) == (7 if starts is None else starts[0])
     assert job.length(Kind.EVALUATE) == (500 if starts is None else 1)
+
+
+class UnknownNumber(Quadratic):
+    """Its least f is not a number."""
+
+    def solve(self, c):
+        return self.best(c), np.full(len(c), np.nan)
+
+
+class Column(Quadratic):
+    """Its least f is a column."""
+
+    def solve(self, c):
+        return self.best(c), np.zeros((len(c), 1))
+
+
+@pytest.mark.parametrize(("env", "message"), [("UnknownNumber", "f that are not all finite"), ("Column", r"\(21, 1\)")])
+def test_a_wrong_optimum_is_refused_before_anything_is_paid_for(env, message, tmp_path):
+    config = Config(env=f"tests.ppo.evaluation.test_evaluator:{env}", training_steps=2, drivers=0)
+    with pytest.raises(UsageError, match=rf"^--env tests.ppo.evaluation.test_evaluator:{env}: solve.*{message}"):
+        train(config, tmp_path / "run", quiet=True)
+    with pytest.raises(UsageError, match=rf"^--env tests.ppo.evaluation.test_evaluator:{env}: solve"):
+        train(dataclasses.replace(config, training_steps=None, evaluations=40), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()

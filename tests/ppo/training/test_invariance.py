@@ -51,6 +51,7 @@ def test_same_bits_for_any_drivers_and_backend(sampler, episodes, tmp_path, bits
         {"env": "sphere", "sampler": "env"},
         {"env": "ackley", "advantages": "gae", "reward": "improvement"},
         {"env": "tests.problems:UnknownOptimum", "sampler": "tests.problems:CornerSampler"},
+        {"env": "tests.chance:OwnChance"},
         {"env": "shifted-ackley", "algo": "reinforce", "update_epochs": None},
     ],
     ids=lambda changes: changes["env"],

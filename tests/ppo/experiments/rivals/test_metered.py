@@ -53,3 +53,11 @@ def test_knobs_out_of_range_are_clipped():
     objective = Metered(QUADRATIC, 2)
     values = objective(np.array([[1.0, 1.0], [1.5, 7.0]]), np.zeros((2, 1)))
     assert values[0] == values[1]
+
+
+def test_the_random_numbers_of_f_go_by_the_evaluations_spent():
+    whole, parts = (Metered(Problem("tests.chance:GlobalChance"), 6) for _ in range(2))
+    x, c = np.zeros((6, 2)), np.zeros((6, 1))
+    values = whole(x, c)
+    assert len(np.unique(values)) == 6
+    assert np.array_equal(np.concatenate([parts(x[:1], c[:1]), parts(x[1:], c[1:])]), values)

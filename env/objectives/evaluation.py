@@ -1,0 +1,98 @@
+"""Evaluates objectives, of whatever kind, and asks them for their optimum: both are checked here, and nowhere else."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from env.errors import UsageError
+from env.objectives.base import Objective
+from env.randomness import OWN_RANDOMNESS, set_randomness
+
+
+def evaluate(objective: Objective, x: np.ndarray, c: np.ndarray, keys: Sequence[int] | None = None) -> np.ndarray:
+    """Evaluates f: all rows at once where the objective is ``vectorised``, else one after the other.
+
+    Args:
+        objective: the objective f.
+        x: knobs, ``[n, knobs]``.
+        c: conditions, ``[n, conditions]``.
+        keys: for each row the key, 32 bits, of what f draws at random in it (None: the number of the row).
+
+    Returns:
+        f(x, c), ``[n]``.
+
+    Raises:
+        ValueError: f did not return a real number for each row.
+    """
+    return timed_evaluation(objective, x, c, range(len(x)) if keys is None else keys)[0]
+
+
+def timed_evaluation(
+    objective: Objective, x: np.ndarray, c: np.ndarray, keys: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what ``evaluate`` does and the seconds that each row took, ``[n]``; rows of one call share its time."""
+    rows = len(x)
+    if objective.vectorised:
+        started = time.perf_counter()
+        values = _checked(objective, objective(x, c), rows)
+        return values, np.full(rows, (time.perf_counter() - started) / max(rows, 1))
+    x, c = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(c, np.float64)
+    values, seconds = np.empty(rows), np.empty(rows)
+    call: Any = objective
+    with OWN_RANDOMNESS:
+        for row, key in zip(range(rows), keys, strict=True):
+            set_randomness(key)
+            given = {"rng": np.random.default_rng(key)} if objective.takes_rng else {}
+            started = time.perf_counter()
+            value = call(x[row : row + 1], c[row : row + 1], **given)
+            seconds[row] = time.perf_counter() - started
+            values[row] = _checked(objective, value, 1)[0]
+    return values, seconds
+
+
+def _checked(objective: Objective, returned: Any, rows: int) -> np.ndarray:
+    """Returns what f returned as float64, ``[rows]``.
+
+    Raises:
+        ValueError: it is not one real number a row.
+    """
+    values = np.asarray(returned)
+    a_number = values.shape == () and not objective.vectorised
+    if not (a_number or values.shape == (rows,)) or values.dtype.kind not in "fiub":
+        wanted = f"real numbers of shape ({rows},)" if objective.vectorised else "one real number, or shape (1,)"
+        raise ValueError(
+            f"{type(objective).__name__} returned {values.dtype} of shape {values.shape} for x of shape "
+            f"({rows}, {objective.knobs}); it must return {wanted}"
+        )
+    return values.astype(np.float64, copy=False).reshape(rows)
+
+
+def solution(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Returns what ``Objective.solve`` does, checked.
+
+    Args:
+        objective: the objective f.
+        c: conditions, ``[m, conditions]``.
+
+    Returns:
+        Best knobs ``[m, knobs]`` and their f ``[m]``, both finite; None where the optimum is not known.
+
+    Raises:
+        UsageError: ``solve`` returned anything else.
+    """
+    solved = objective.solve(c)
+    if solved is None:
+        return None
+    told = f"--env {type(objective).__module__}:{type(objective).__qualname__}: solve(c) for c of shape {c.shape}"
+    wanted = f"must return knobs of shape {(len(c), objective.knobs)} and their f of shape {(len(c),)}"
+    if not isinstance(solved, tuple | list) or len(solved) != 2:
+        raise UsageError(f"{told} returned a {type(solved).__name__}; it {wanted}, or None")
+    x, f = np.asarray(solved[0]), np.asarray(solved[1])
+    if (x.shape, f.shape) != ((len(c), objective.knobs), (len(c),)):
+        raise UsageError(f"{told} returned knobs of shape {x.shape} and f of shape {f.shape}; it {wanted}")
+    for name, values in (("knobs", x), ("f", f)):
+        if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+            raise UsageError(f"{told} returned {name} that are not all finite numbers; it {wanted}, all finite")
+    return x.astype(np.float64, copy=False), f.astype(np.float64, copy=False)
