@@ -58,7 +58,9 @@ class HasAThread(Quadratic):
 
 
 class WaitsForever(Quadratic):
-    """Waits for an hour in every evaluation."""
+    """Waits for an hour in every evaluation; a thread that does so for ever holds nothing that others need."""
+
+    vectorised = True
 
     def __call__(self, x, c):
         time.sleep(3600)
