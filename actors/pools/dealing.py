@@ -13,6 +13,7 @@ Slots are pure, so running one twice is harmless: the first copy of a slot count
 task carries the number of its round, which the answer repeats, so that an answer from before is told apart.
 """
 
+import weakref
 from typing import Any
 
 from actors.job import Job, Kind, Task
@@ -77,6 +78,7 @@ class DealingPool(Pool):
         super().__init__(job, drivers)
         self._fleet, self._timeout = fleet, timeout
         self._drivers: list[Driver] = []
+        self._replaced: weakref.WeakSet[Handle] = weakref.WeakSet()
         self._round: Round | None = None
         self._rounds = 0
         self._slot_costs: dict[Kind, tuple[float, float]] = {}  # of the last round: mean seconds, and their spread
@@ -178,10 +180,10 @@ class DealingPool(Pool):
         try:
             if driver is not None:
                 self._take(driver, event.message)
+            elif event.handle in self._replaced:  # since it took too long
+                self._take_late(event.message)
             elif event.message[:1] == protocol.READY:
                 self._join(event.handle)
-            else:  # the answer of one that was replaced, since it took too long
-                self._take_late(event.message)
         except (protocol.MessageError, MergeError) as error:
             if driver is not None:
                 self._replace(driver, f"sent a damaged message ({error})")
@@ -245,6 +247,7 @@ class DealingPool(Pool):
             self._failed_starts += 1
             times = self._failed_starts
         self._drivers.remove(driver)
+        self._replaced.add(driver.handle)
         driver.handle.end()
         if times >= MAX_FAILURES:
             raise DriverError(f"driver {driver.index} {reason} {where}, and {times - 1} before it did")

@@ -4,7 +4,7 @@ import os
 from multiprocessing.shared_memory import SharedMemory
 
 from actors.pools.leftovers import make_shared_memory
-from actors.pools.protocol import pack_block, unpack_block
+from actors.pools.protocol import MessageError, pack_block, unpack_block
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
 
@@ -63,9 +63,15 @@ class SnapshotReader:
         self._memory: SharedMemory | None = None
 
     def read(self, block: bytes) -> None:
-        """Takes over the snapshot in a block."""
+        """Takes over the snapshot in a block.
+
+        Raises:
+            MessageError: the block is damaged.
+        """
         length, name, content = unpack_block(block)
         if not name:
+            if len(content) != length:
+                raise MessageError(f"{len(content)} bytes of a snapshot of {length}")
             self.collector.update(Snapshot.from_bytes(bytes(content)))
             return
         if self._memory is None or self._memory.name != name:

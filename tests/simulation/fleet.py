@@ -11,7 +11,7 @@ from actors.pools import protocol
 from actors.pools.driver_process import Worker
 from actors.pools.fleet import Event
 from actors.rollout import Collector
-from tests.simulation.schedule import Schedule
+from tests.simulation.schedule import LEARNER, Schedule
 
 LATENCY = 0.001
 TIMEOUT = 30.0  # seconds of the virtual clock after which a driver is replaced
@@ -22,7 +22,7 @@ class Crash(BaseException):
     """The learner ends at once."""
 
 
-class Hang(AssertionError):
+class HangError(AssertionError):
     """Nothing will ever come, or it goes on for ever."""
 
 
@@ -33,11 +33,13 @@ class World:
         clock: the virtual time.
         trace: what has happened, in words.
         happened: number of faults that did.
+        operation: number of operations on the disk and of waits so far, in all lives of the learner.
     """
 
     def __init__(self, schedule: Schedule):
         self.schedule = schedule
         self.clock, self.trace, self.happened = 0.0, list[str](), 0
+        self.operation = 0
         self._counts: dict[str, int] = {}
         self._faults: dict[tuple[str, int], list[Any]] = {}
         for fault in schedule.faults:
@@ -57,6 +59,15 @@ class World:
             return due.pop().amount
         return None
 
+    def turn(self, what: str) -> str | None:
+        """Counts an operation of the learner, and returns the fault that happens in it; None for none."""
+        number, self.operation = self.operation, self.operation + 1
+        for kind in LEARNER:
+            if self.fault(kind, number) is not None:
+                self.say(f"in operation {number}: {what}")
+                return kind
+        return None
+
     def random(self, what: str, number: int) -> random.Random:
         """Returns the generator of one purpose; taking a fault away changes that of no other."""
         return random.Random(f"{self.schedule.seed} {what} {number}")
@@ -67,7 +78,7 @@ class World:
 
 
 class Drivers:
-    """What all simulated drivers of a scenario share: the environments, which hold nothing from one slot to the next."""
+    """What all simulated drivers share: the environments, which hold nothing from one slot to the next."""
 
     def __init__(self, job: Job):
         self.collector = Collector(job)
@@ -214,14 +225,16 @@ class SimulatedFleet:
         handle.tell(protocol.READY, LATENCY)
 
     def wait(self, timeout: float | None) -> Iterator[Event]:
+        if self.world.turn("wait") in ("power loss", "kill of the learner"):
+            raise Crash
         self._events += 1
         if self._events > MOST_EVENTS:
-            raise Hang("it goes on for ever")
+            raise HangError("it goes on for ever")
         deadline = float("inf") if timeout is None else self.world.clock + timeout
         while not self._brought:
             if not self._queue or self._queue[0][0] > deadline:
                 if deadline == float("inf"):
-                    raise Hang("nothing will ever come")
+                    raise HangError("nothing will ever come")
                 self.world.clock = deadline
                 return
             at, _, action = heapq.heappop(self._queue)

@@ -65,8 +65,8 @@ def draw(seed: int, scenarios: int) -> Schedule:
         kind = rng.choice(rng.choice((MESSAGES, MESSAGES, DRIVERS, DRIVERS)))
         faults.append(Fault(kind, rng.randrange(60 if kind in MESSAGES else 30), rng.random()))
     if rng.random() < 0.15:
-        for _ in range(rng.choice((1, 1, 2))):
-            faults.append(Fault(rng.choice(LEARNER), rng.randrange(60), rng.random()))
+        count = rng.choice((1, 1, 2))
+        faults += [Fault(rng.choice(LEARNER), rng.randrange(120), rng.random()) for _ in range(count)]
     return Schedule(
         seed,
         rng.randrange(scenarios),

@@ -164,7 +164,9 @@ def test_an_answer_to_an_earlier_round_is_not_used(expected):
         held_back = straggler.answers.pop(0)
         pool._handle(Event(other, other.answers.pop(0)))
         copy = other.worker.answer(straggler.sent[0])
-        pool._handle(Event(FakeHandle(9), copy))  # of one that was replaced
+        replaced = FakeHandle(9)
+        pool._replaced.add(replaced)
+        pool._handle(Event(replaced, copy))
         assert same(pool.result().trajectory, expected[0])
         pool.submit(1, snapshot(1), Kind.COLLECT)
         pool._handle(Event(straggler, held_back))
@@ -233,3 +235,12 @@ def test_no_more_drivers_are_started_than_a_round_has_slots():
         assert pool.drivers == len(pool._drivers) == 6
         assert pool.choice == "6 drivers instead of 16, since no round has more slots"
         assert np.array_equal(run(pool, 0)[0].slots, np.arange(3))
+
+
+def test_a_replaced_driver_that_starts_late_does_not_join(expected):
+    fleet = FakeFleet(lambda fleet, timeout: too_late(fleet) if len(fleet.handles) == 1 else None)
+    with DealingPool(job(), fleet, 1, 60.0) as pool:
+        assert [one.ended for one in fleet.handles] == [True, False]
+        pool._handle(Event(fleet.handles[0], protocol.READY))
+        assert [driver.handle for driver in pool._drivers] == fleet.handles[1:]
+        assert same(run(pool, 0)[0], expected[0])
