@@ -219,7 +219,7 @@ class Problem:
         """
         try:
             return maker(**(given or {}), **self.env_kwargs)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             message = str(error)
             if unexpected := re.search(r"unexpected keyword argument '(\w+)'", message):
                 message = f"--env {self.env} takes no keyword '{unexpected[1]}'"

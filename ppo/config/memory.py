@@ -27,22 +27,24 @@ def check_memory(config: ResolvedConfig, described: Description) -> None:
     if sum(needed.values()) > most:
         blamed = max(needed, key=lambda name: needed[name])
         gibibytes = math.ceil(sum(needed.values()) / 2**30)
-        raise UsageError(f"{blamed}: needs about {gibibytes:,} GiB of memory, and this machine has {most // 2**30}")
+        raise UsageError(f"{blamed}: needs about {gibibytes:,} GiB of memory, and this machine has {most / 2**30:.3g}")
 
 
 def needed_bytes(config: ResolvedConfig, described: Description) -> dict[str, int]:
     """Returns about how many bytes the largest arrays take at the least, by the flags that they are due to."""
     obs, actions, slots = described.obs_dim, described.action_dim, config.episodes
-    outputs = sum(described.choices) or (2 * actions + 1) * config.components
+    outputs = sum(described.choices) or (2 * actions + (config.components > 1)) * config.components
     parameters = sum((a + 1) * b for a, b in itertools.pairwise([obs, *config.hidden_sizes, outputs]))
-    batch = slots * config.time_steps
-    activations = batch // config.num_minibatches * sum(config.hidden_sizes)
+    batch, width = slots * config.time_steps, sum(config.hidden_sizes)
+    widths = " ".join(map(str, config.hidden_sizes))
+    rows = batch // config.num_minibatches
+    activations = NUMBER * rows * width  # due to the larger of the two
     time_step = NUMBER * (2 * obs + actions + 2)  # observations, action, log-probability and reward
     asked = {"uncertainty": slots, "heterogeneous": slots // 3}.get(config.sampler, 0)  # starts with candidates
     episode = (described.episode_limit or config.time_steps) if config.problem().family == "control" else 0
     return {
-        f"--hidden-sizes {' '.join(map(str, config.hidden_sizes))}": NUMBER * (COPIES * parameters + activations),
-        f"--episodes {slots} --time-steps {config.time_steps}": batch * time_step,
+        f"--hidden-sizes {widths}": NUMBER * COPIES * parameters + activations * (width > rows),
+        f"--episodes {slots} --time-steps {config.time_steps}": batch * time_step + activations * (width <= rows),
         f"--candidates {config.candidates}": NUMBER * config.candidates * max(1, asked * obs),
         f"--check {config.check}": NUMBER * obs * config.check // 3,
         f"--eval-episodes {config.eval_episodes}": config.eval_episodes * episode * time_step,

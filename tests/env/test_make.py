@@ -56,6 +56,10 @@ def test_families_and_slot_lengths(problem, family, length):
             Problem("TempControl-v1", env_kwargs={"history": "off"}),
             "history=off: history 'off': must be true",
         ),
+        (
+            Problem("noisy", env_kwargs={"level": 10**400}),
+            "--env-kwargs level=1000000.*: int too large to convert to float",
+        ),
         (Problem("gymnasium:CartPol-v1"), "--env gymnasium:CartPol-v1: unknown .did you mean 'CartPole-v1'"),
         (Problem("no.such:Thing-v0"), "no module named 'no.such'"),
         (
