@@ -11,7 +11,8 @@ from typing import Any
 from unittest import mock
 
 from actors.job import Job
-from actors.pools.dealing import DealingPool
+from actors.pools.base import DriverError
+from actors.pools.dealing import MAX_FAILURES, DealingPool
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig, resolve
 from ppo.data.archive import NAME, read_archive
@@ -32,6 +33,7 @@ SCENARIOS = (
     ),
 )  # fmt: skip
 MOST_LIVES = 12
+GAVE_UP = f", and {MAX_FAILURES - 1} before it did"  # a slot that loses so many drivers ends the run, as it is told
 MEMORY = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
 
@@ -137,6 +139,10 @@ def simulate(schedule: Schedule) -> Outcome:
                     world.say(f"error: {error}")
                     if not disk.trouble:
                         problem = f"error: {error}"
+                except DriverError as error:
+                    world.say(f"error: {error}")
+                    if GAVE_UP not in str(error):
+                        problem = f"DriverError: {error}"
                 except Exception as error:
                     problem = f"{type(error).__name__}: {error}"
                 if lives > MOST_LIVES:
