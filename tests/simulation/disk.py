@@ -182,8 +182,9 @@ def after_power_loss(inode: Inode, rng: random.Random) -> bytes:
     """Returns what is left of a file: what was durable, and of what came after a part, or zeros in its place."""
     if not inode.now.startswith(inode.durable):  # it was cut off
         return rng.choice((inode.durable, inode.now))
-    kept = inode.now[: rng.randint(len(inode.durable), len(inode.now))]
-    if rng.random() < 0.3 and len(kept) > len(inode.durable):
-        lost = rng.randint(len(inode.durable), len(kept))
-        kept = kept[:lost] + bytes(len(kept) - lost)
+    kept = inode.now[: rng.choice((len(inode.now), rng.randint(len(inode.durable), len(inode.now))))]
+    if rng.random() < 0.5 and len(kept) > len(inode.durable):  # its length was durable before its content
+        first = rng.randint(len(inode.durable), len(kept))
+        last = rng.choice((len(kept), rng.randint(first, len(kept))))
+        kept = kept[:first] + bytes(last - first) + kept[last:]
     return kept

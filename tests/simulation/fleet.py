@@ -133,7 +133,7 @@ class SimulatedHandle:
             self._fleet.join()
         seconds = self._fleet.duration(message, number)
         if (amount := world.fault("slow", number)) is not None:
-            seconds += TIMEOUT * (0.5 + 3 * amount)
+            seconds += TIMEOUT * (0.9 + 2 * amount**3)
         collector = self._fleet.drivers.collector
         collector.driver, collector.policy = self.number, self._policy
         self._fleet.drivers.seconds = seconds / 8
