@@ -11,6 +11,7 @@ from typing import Any
 
 from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
+from ppo.config.signals import handling_signals, raise_for
 from ppo.training.run_dir import RunDir, check_free, default_path
 
 AT_ONCE = "at once; all but the evaluations under way is kept"
@@ -74,7 +75,7 @@ def _told_how_to_go_on(files: RunDir) -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         if str(interrupt) != AT_ONCE:
             raise
-        raise KeyboardInterrupt(f"{AT_ONCE}; go on with --resume {files.path}") from None
+        raise type(interrupt)(f"{AT_ONCE}; go on with --resume {files.path}") from None
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
@@ -87,20 +88,29 @@ def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[s
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Turns the first Ctrl-C into an event, so that a step is finished and saved; a second one stops at once."""
-    interrupted = threading.Event()
+    """Turns the first Ctrl-C or SIGTERM into an event, so that a step is finished and saved; a second ends at once.
+
+    Raises:
+        Terminated: where the training ended for that event, and it was SIGTERM.
+    """
+    interrupted, received = threading.Event(), list[int]()
 
     def handle(number: int, frame: Any) -> None:
         if interrupted.is_set():
-            raise KeyboardInterrupt(AT_ONCE)
+            raise_for(number, AT_ONCE)
         interrupted.set()
-        print("\nending after this training step; Ctrl-C again ends at once", file=sys.stderr)
+        received.append(number)
+        again = "Ctrl-C again" if number == signal.SIGINT else "a second signal"
+        below = "\n" if sys.stderr.isatty() else ""  # the bar, and what a terminal shows for Ctrl-C
+        print(f"{below}ending after this training step; {again} ends at once", file=sys.stderr)
 
-    previous = signal.signal(signal.SIGINT, handle)
     try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, previous)
+        with handling_signals(handle):
+            yield interrupted
+    except KeyboardInterrupt as interrupt:
+        if received and AT_ONCE not in str(interrupt):
+            raise_for(received[0], str(interrupt))
+        raise
 
 
 def main(argv: list[str]) -> None:
