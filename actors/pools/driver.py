@@ -4,12 +4,14 @@ import contextlib
 import multiprocessing
 import os
 import selectors
+import signal
 import socket
 import struct
 import sys
 import time
 import types
 from collections.abc import Iterable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -167,10 +169,24 @@ def _clean_start() -> Iterator[None]:
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
-        with one_thread_each():
+        with one_thread_each(), _without_ctrl_c():
             yield
     finally:
         sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Starts children that never see Ctrl-C: a terminal sends it to all, and it would end them while they load."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # else it is started within, which lifts the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _set_timeouts(connection: Connection, seconds: float) -> None:

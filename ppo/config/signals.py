@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-class Terminated(KeyboardInterrupt):  # noqa: N818 - it is no error, as little as what it derives from
+class Terminated(KeyboardInterrupt):
     """SIGTERM, raised as Ctrl-C is, so that whatever cleans up after the one does so after the other."""
 
 
