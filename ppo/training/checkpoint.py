@@ -14,7 +14,7 @@ from ppo.data.files import write_atomically
 def save_checkpoint(path: pathlib.Path, state: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
     """Writes a learner's state and a JSON-able dict as one ``.npz``."""
     buffer = io.BytesIO()
-    np.savez(buffer, meta=np.frombuffer(json.dumps(meta).encode(), np.uint8), **state)  # type: ignore[arg-type]
+    np.savez(buffer, meta=np.frombuffer(json.dumps(meta, default=float).encode(), np.uint8), **state)  # type: ignore[arg-type]
     write_atomically(path, buffer.getvalue())
 
 

@@ -22,6 +22,7 @@ class Progress:
 
     def __init__(self, config: ResolvedConfig, learner: Learner, column: str, quiet: bool):
         self._counts_evaluations = config.evaluations is not None
+        self._learner = learner
         first, total, unit = learner.step, config.training_steps, "step"
         if config.evaluations is not None:
             first, total, unit = learner.evaluations, config.evaluations, "evaluation"
@@ -40,14 +41,14 @@ class Progress:
             self._model = f"model {scalars['charts/model_gain']:+.2g} nats, "
 
     def step(self, env_steps: int, timing: Timing) -> None:
-        """Counts a training step that ran so many env steps."""
+        """Shows that a training step is done, for which so many env steps were run."""
         self._env_steps += env_steps
         if not self._bar.disable:
             rate = self._env_steps / max(self._bar.format_dict["elapsed"], 1e-9)
             shown = f"{self._score}{self._model}{rate:,.0f} env steps/s"
             split = f"collect/train/broadcast {timing.split()} %"
             self._bar.set_postfix_str(f"{shown}, {split}", refresh=False)
-            self._bar.update(0 if self._counts_evaluations else 1)
+            self._bar.update(0 if self._counts_evaluations else self._learner.step - self._bar.n)
 
     def paid(self, kind: Kind, evaluations: int) -> None:
         """Counts evaluations of f that have arrived."""
