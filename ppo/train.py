@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from env.errors import UsageError
 from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.config.signals import handling_signals, raise_for
@@ -113,6 +114,19 @@ def interruptible() -> Iterator[threading.Event]:
         raise
 
 
+@contextlib.contextmanager
+def _divergence_in_one_line() -> Iterator[None]:
+    """Turns learning that has broken down into a user's mistake: the settings and f do not suit each other."""
+    try:
+        yield
+    except FloatingPointError as error:
+        from ppo.algorithm.agent import DivergedError  # torch comes with it
+
+        if isinstance(error, DivergedError):
+            raise UsageError(str(error)) from None
+        raise
+
+
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse(argv)
@@ -122,7 +136,7 @@ def main(argv: list[str]) -> None:
         where = {name: getattr(arguments, name) for name in given_flags(argv) if name in WHERE_IT_RUNS}
         config = dataclasses.replace(RunDir(run_dir).config("--resume"), **where)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
-    with interruptible() as interrupted:
+    with interruptible() as interrupted, _divergence_in_one_line():
         train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
 
 

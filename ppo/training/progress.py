@@ -94,20 +94,30 @@ class Tracker:
             self._writer.close()
 
 
+NOT_FINITE = "not finite: f is too large, or below -1 where its logarithm is asked for"
+
+
+def _results(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Returns the lines of the table on how good the law is; None stands for what is not finite."""
+    score, lines = summary["eval"], []
+    if score["final"] is not None:
+        mean = "not finite" if score["last_1000_mean"] is None else f"{score['last_1000_mean']:.4g}"
+        text = f"{score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 training steps {mean})"
+        lines.append(("result", f"{score['metric']} {text}"))
+    if "not_finite" in score:
+        best = "" if score["best"] is None else f"; the best of the others {score['best']:.4g}"
+        lines.append(("result", f"{score['metric']} of {score['not_finite']} evaluations {NOT_FINITE}{best}"))
+    if "regret" in summary:
+        regret = summary["regret"]
+        known = None not in regret.values()
+        words = regret_words(regret["median"], regret["constant_median"]) if known else f"regret {NOT_FINITE}"
+        lines.append(("result", words))
+    return lines
+
+
 def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pictures: list[str]) -> str:
     """Returns the short table at the end of a run."""
-    score = summary["eval"]
-    lines = []
-    if score["final"] is not None:
-        lines.append(
-            (
-                "result",
-                f"{score['metric']} {score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 "
-                f"training steps {score['last_1000_mean']:.4g})",
-            )
-        )
-    if "regret" in summary:
-        lines.append(("result", regret_words(summary["regret"]["median"], summary["regret"]["constant_median"])))
+    lines = _results(summary)
     if "model" in summary:
         lines.append(("model", summary["model"]["words"]))
     if "check" in summary:

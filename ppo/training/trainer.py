@@ -279,7 +279,7 @@ class Trainer:
         summary |= known_regret(self.config, snapshot)
         self.files.write_law(snapshot)
         self.files.write_json("timing.json", self.timing.summary())
-        self.files.write_json("summary.json", summary)
+        summary = self.files.write_json("summary.json", summary)
         drawn: list[str] = []
         if pictures:
             from ppo.training.plots import draw  # matplotlib comes with it
