@@ -49,21 +49,21 @@ def train(
         actors.pools.base.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
         KeyboardInterrupt: ``interrupted`` was set; a checkpoint of the steps that were done has been written.
     """
-    resolved = resolve(config)
-    files = RunDir(run_dir or default_path(resolved))
+    files = RunDir(run_dir or default_path(config))  # before the environment is made, which may change the directory
     if not resume:
-        check_free(files.path)  # Trainer does so too, but torch would be imported first
+        check_free(files.shown)  # Trainer does so too, but torch would be imported first
+    resolved = resolve(config)
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
-    trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
+    trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
         return _nothing_left(files, summary, quiet)
     with trainer, _told_how_to_go_on(files):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
-                law = f", or measure its law with python -m ppo.evaluate {files.path}" if done else ""
-                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.path}{law}")
+                law = f", or measure its law with python -m ppo.evaluate {files.shown}" if done else ""
+                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.shown}{law}")
             next(trainer)
         return trainer.finish(pictures)
 
@@ -76,14 +76,14 @@ def _told_how_to_go_on(files: RunDir) -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         if str(interrupt) != AT_ONCE:
             raise
-        raise type(interrupt)(f"{AT_ONCE}; go on with --resume {files.path}") from None
+        raise type(interrupt)(f"{AT_ONCE}; go on with --resume {files.shown}") from None
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
     """Says that a run that is resumed was finished before, and returns its summary."""
     if not quiet:
         done = f"its {summary['training_steps']:,} training steps are done"
-        print(f"{files.path}: {done}; nothing was run or paid for")
+        print(f"{files.shown}: {done}; nothing was run or paid for")
     return summary
 
 

@@ -1,8 +1,11 @@
 """Files that are written whole or not at all."""
 
+import contextlib
+import glob
 import os
 import pathlib
 import tempfile
+from collections.abc import Iterable
 
 from env.errors import UsageError
 
@@ -42,6 +45,14 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def remove_unfinished(directory: pathlib.Path, names: Iterable[str]) -> None:
+    """Removes what ``write_atomically`` leaves of files with these names when the process is killed within it."""
+    for name in names:
+        for path in directory.glob(f".{glob.escape(name)}.????????"):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _umask() -> int:

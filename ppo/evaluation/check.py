@@ -48,6 +48,14 @@ def mean_knobs(snapshot: Snapshot) -> np.ndarray:
     return law(regret_conditions(law.conditions)).mean(axis=0)
 
 
+def cost_words(evaluations: int) -> str:
+    """Returns what a check that may spend so many evaluations costs, in words."""
+    return (
+        f"--check: {evaluations // ROUNDS * ROUNDS} more evaluations of f, a third under the law and a third under "
+        f"each of two constant knobs, at the same fresh conditions"
+    )
+
+
 @dataclass(frozen=True)
 class Check:
     """What a check found.

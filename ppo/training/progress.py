@@ -12,7 +12,7 @@ from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.evaluation.regret import regret_words
-from ppo.training.run_dir import Row
+from ppo.training.run_dir import Row, RunDir
 from ppo.training.timing import PHASES, Timing
 
 
@@ -65,9 +65,15 @@ class Progress:
 
 
 class Tracker:
-    """TensorBoard events, or nothing where they are not wanted."""
+    """TensorBoard events, or nothing where they are not wanted.
 
-    def __init__(self, wanted: bool):
+    Args:
+        wanted: whether they are.
+        first: training step of the first rows to come; what an earlier part of the run wrote from it on is hidden.
+    """
+
+    def __init__(self, wanted: bool, first: int):
+        self._first = first
         self._writer_class: Any = None
         if wanted:
             try:
@@ -82,7 +88,7 @@ class Tracker:
         if self._writer_class is None:
             return
         if self._writer is None:
-            self._writer = self._writer_class(str(directory))
+            self._writer = self._writer_class(str(directory), purge_step=self._first)
         for name, value in row.items():
             if "/" in name:
                 self._writer.add_scalar(name, value, int(row["training_step"]))
@@ -115,7 +121,7 @@ def _results(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pictures: list[str]) -> str:
+def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list[str]) -> str:
     """Returns the short table at the end of a run."""
     lines = _results(summary)
     if "model" in summary:
@@ -140,8 +146,8 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
     if summary["driver_restarts"]:
         lines.append(("drivers", f"{summary['driver_restarts']} died or hung and were replaced"))
     names = ("law.npz", "archive.bin", "metrics.csv", "summary.json")
-    files = [name for name in names if (directory / name).is_file()]
-    lines.append(("files", f"{directory}: {', '.join([*files, *pictures])}"))
+    there = [name for name in names if (files.path / name).is_file()]
+    lines.append(("files", f"{files.shown}: {', '.join([*there, *pictures])}"))
     if not matplotlib_installed():
         lines.append(("note", "no pictures without matplotlib: pip install 'tuninglaw[plot]'"))
     return "\n".join(f"{name:>8}  {text}" for name, text in lines)

@@ -48,13 +48,13 @@ def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> t
     state, meta = source.load(name)
     if not learner.accepts(state):
         raise UsageError(
-            f"{name} {source.path}: its networks do not have the shapes that this run's have, or another version of "
+            f"{name} {source.shown}: its networks do not have the shapes that this run's have, or another version of "
             f"this program wrote its checkpoint"
         )
     for field in ("activation", "norm_obs"):
         if getattr(theirs, field) != getattr(learner.config, field):
             raise UsageError(
-                f"{name} {source.path}: was trained with {flag(field)} {getattr(theirs, field)}, and this run has "
+                f"{name} {source.shown}: was trained with {flag(field)} {getattr(theirs, field)}, and this run has "
                 f"{getattr(learner.config, field)}"
             )
     return state, meta

@@ -9,7 +9,8 @@ import json
 import math
 import os
 import pathlib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -18,12 +19,15 @@ from actors.snapshot import Snapshot
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig
 from ppo.config.file import read_config
-from ppo.data.files import unwritable, write_atomically
+from ppo.data.files import remove_unfinished, unwritable, write_atomically
+from ppo.data.locks import locked
 from ppo.evaluation.evaluator import Evaluator
 from ppo.training.checkpoint import load_checkpoint, save_checkpoint
 
 Row = dict[str, float]
 MISSING = "nan"
+WRITTEN = ("archive.bin", "checkpoint.npz", "law.npz", "metrics.csv", "summary.json", "timing.json")
+"""Files that only a training writes."""
 
 
 def default_path(config: Config) -> pathlib.Path:
@@ -47,10 +51,19 @@ def check_free(path: pathlib.Path) -> None:
 
 class RunDir:
     """A run's directory: ``config.json``, ``metrics.csv``, ``timing.json``, ``summary.json``, ``checkpoint.npz``,
-    ``law.npz``, the archive and pictures."""
+    ``law.npz``, the archive and pictures.
+
+    Args:
+        path: the directory, relative to where the program is now.
+
+    Attributes:
+        path: the same wherever the program goes, as an environment may make it.
+        shown: as it was given, for messages.
+        rows: of ``metrics.csv``, as far as they were read or written.
+    """
 
     def __init__(self, path: str | pathlib.Path):
-        self.path = pathlib.Path(path)
+        self.shown, self.path = pathlib.Path(path), pathlib.Path(path).absolute()
         self.rows: list[Row] = []
         self._columns: list[str] = []
 
@@ -74,13 +87,28 @@ class RunDir:
             with (self.path / "config.json").open("x", encoding="utf-8") as file:
                 file.write(config.to_json())
         except FileExistsError:
-            raise UsageError(f"--run-dir {self.path}: another run has just begun in it") from None
+            raise UsageError(f"--run-dir {self.shown}: another run has just begun in it") from None
         except OSError as error:
             with contextlib.suppress(OSError):  # a part of a configuration would only be in the way
                 (self.path / "config.json").unlink(missing_ok=True)
                 if made:
                     self.path.rmdir()
-            raise UsageError(f"--run-dir {self.path}: cannot be made ({error.strerror})") from None
+            raise UsageError(f"--run-dir {self.shown}: cannot be made ({error.strerror})") from None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other trainings out of the directory, and removes what a killed one had not finished writing.
+
+        Raises:
+            UsageError: another process is training in it.
+        """
+        with (self.path / "config.json").open("rb") as file:
+            if not locked(file.fileno()):
+                raise UsageError(
+                    f"--resume {self.shown}: another process is training in it; wait for that one, or end it"
+                )
+            remove_unfinished(self.path, WRITTEN)
+            yield
 
     def config(self, flag: str = "--resume") -> Config:
         """Returns the configuration of an existing run.
@@ -89,7 +117,7 @@ class RunDir:
             UsageError: it is not a run's directory; the text names ``flag``.
         """
         if not (self.path / "config.json").is_file():
-            raise UsageError(f"{flag} {self.path}: not a run directory, there is no config.json in it")
+            raise UsageError(f"{flag} {self.shown}: not a run directory, there is no config.json in it")
         return read_config(self.path / "config.json", flag)
 
     def summary(self) -> dict[str, Any] | None:
@@ -112,7 +140,7 @@ class RunDir:
             if new:
                 self._add_columns(new)
             with self.metrics.open("a", newline="", encoding="utf-8") as file:
-                csv.DictWriter(file, self._columns, restval=MISSING).writerow(row)
+                self._writer(file).writerow(row)
         except OSError as error:
             raise unwritable(self.metrics, error) from None
 
@@ -124,10 +152,13 @@ class RunDir:
                 texts = list(csv.DictReader(file))
         self._columns += names
         buffer = io.StringIO(newline="")
-        writer = csv.DictWriter(buffer, self._columns, restval=MISSING)
+        writer = self._writer(buffer)
         writer.writeheader()
         writer.writerows(texts)
         write_atomically(self.metrics, buffer.getvalue().encode())
+
+    def _writer(self, file: TextIO) -> csv.DictWriter:
+        return csv.DictWriter(file, self._columns, restval=MISSING, lineterminator="\n")
 
     def rewind(self, step: int) -> None:
         """Drops the rows after training step ``step``, which a resumed run writes again."""
@@ -139,7 +170,7 @@ class RunDir:
             kept = whole[:1] + [line for line in whole[1:] if int(line.split(",")[0]) <= step]
             self.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(kept)]
         except (ValueError, TypeError):
-            raise UsageError(f"--resume {self.path}: metrics.csv is damaged") from None
+            raise UsageError(f"--resume {self.shown}: metrics.csv is damaged") from None
         self._columns = list(self.rows[0]) if self.rows else []
         write_atomically(self.metrics, "".join(kept if self.rows else []).encode())
 
@@ -149,7 +180,7 @@ class RunDir:
 
     def load(self, flag: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Reads the checkpoint."""
-        return load_checkpoint(self.checkpoint, flag)
+        return load_checkpoint(self.checkpoint, flag, self.shown)
 
     def write_json(self, name: str, content: dict[str, Any]) -> dict[str, Any]:
         """Writes ``timing.json`` or ``summary.json``; returns what it holds, which is None for what is not finite."""

@@ -30,7 +30,7 @@ from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.model import make_learner
 from ppo.config import ResolvedConfig
-from ppo.evaluation.check import ROUNDS, Check
+from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.evaluation.regret import known_regret
 from ppo.training.archiving import RunArchive
@@ -89,7 +89,7 @@ class Trainer:
     def __init__(
         self,
         config: ResolvedConfig,
-        run_dir: str | pathlib.Path,
+        run_dir: str | pathlib.Path | RunDir,
         *,
         resume: bool = False,
         track: bool = False,
@@ -97,18 +97,23 @@ class Trainer:
         profile: bool = False,
         collect_without_normaliser: bool = False,
     ):
-        self.config, self.files, self.quiet = config, RunDir(run_dir), quiet
+        self.config, self.quiet = config, quiet
+        self.files = run_dir if isinstance(run_dir, RunDir) else RunDir(run_dir)
         if not resume:
             check_free(self.files.path)
         self._resume, self._without_normaliser = resume, collect_without_normaliser
         torch.set_num_threads(config.torch_threads)
         self.evaluator, eval_starts = make_evaluator(config)
-        self.job = make_job(config, eval_starts, str(self.files.path.absolute()) if profile else None)
-        self._archive = RunArchive(config, self.job, self.files.path, f"--resume {run_dir}" if resume else None)
+        self.job = make_job(config, eval_starts, str(self.files.path) if profile else None)
+        self._archive = RunArchive(
+            config, self.job, self.files.path, f"--resume {self.files.shown}" if resume else None
+        )
         reused = self._archive.to_imitate()
         self.learner = make_learner(config, self.job, len(reused))
-        self._tracker, self._resources = Tracker(track), Resources()
+        self._resources = Resources()
         self._meta = restore(self.learner, self.files, resume)
+        self._kept = self.learner.step - (self._meta.get("open") is not None)  # the last step whose row is written
+        self._tracker = Tracker(track, self._kept + 1)
         self._scoring = Scoring(config, self.learner, self.evaluator, self.files, self._tracker, self._meta)
         if not self.complete:
             self._archive.check_whole(self.learner.step)
@@ -122,16 +127,19 @@ class Trainer:
         with contextlib.ExitStack() as stack:
             # One thread, as in the drivers: for matrices of this size more of them only get in each other's way.
             stack.enter_context(threadpool_limits(1, "blas"))
+            if self._resume:
+                stack.enter_context(self.files.locked())
             pool = make_pool(self.job, config.drivers, config.backend, config.driver_timeout)
             self.pool = stack.enter_context(pool)
             if not self._resume:
                 self.files.create(config)
+                stack.enter_context(self.files.locked())
             self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
             if self._archive.too_few:
                 self._progress.message(self._archive.too_few)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
-            if self._resume:  # only now, since opening the archive tells whether another process is at it
-                self.files.rewind(self.learner.step - (self._scoring.open is not None))
+            if self._resume:
+                self.files.rewind(self._kept)
             stack.enter_context(profiled(f"{self.job.profile}/profile.txt" if self.job.profile else None))
             stack.callback(self._progress.close)
             stack.callback(self._tracker.close)
@@ -239,15 +247,6 @@ class Trainer:
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_state = time.monotonic(), self._state
 
-    def _check(self) -> Check:
-        """Checks the law beside constant knobs, and says before what it costs."""
-        self.timing.begin_step()
-        self._progress.message(
-            f"--check: {self.config.check // ROUNDS * ROUNDS} more evaluations of f, a third under the law and a third "
-            f"under each of two constant knobs, at the same fresh conditions"
-        )
-        return run_check(self.rounds, self.job, self.files, self.learner.snapshot())
-
     @property
     def _driver_restarts(self) -> int:
         """Replaced drivers, those of earlier parts of a resumed run included."""
@@ -255,7 +254,11 @@ class Trainer:
 
     def finish(self, pictures: bool = True) -> dict[str, Any]:
         """Checks the law if asked to, writes what a finished run leaves, shows the table, and returns the summary."""
-        check = self._check() if self.config.check else None
+        check = None
+        if self.config.check:
+            self.timing.begin_step()
+            self._progress.message(cost_words(self.config.check))
+            check = run_check(self.rounds, self.job, self.files, self.learner.snapshot())
         self.timing.stop()
         self._progress.close()
         snapshot = self.learner.snapshot()
@@ -287,5 +290,5 @@ class Trainer:
             objective = self.config.problem().objective()
             drawn = draw(self.files.path, self.files.rows, self.timing, self.evaluator, objective, snapshot)
         if not self.quiet:
-            print(table(summary, self.timing, self.files.path, drawn))
+            print(table(summary, self.timing, self.files, drawn))
         return summary

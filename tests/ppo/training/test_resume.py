@@ -23,7 +23,7 @@ def run(config, path, **options):
     return train(config, path, quiet=True, pictures=False, **options)
 
 
-def killed_at(step, config, path, kind=Learner):
+def killed_at(step, config, path, kind=Learner, **options):
     """Leaves what a run leaves that was killed in training step ``step``: the last checkpoint, and rows after it."""
 
     class Killed(BaseException):
@@ -39,7 +39,7 @@ def killed_at(step, config, path, kind=Learner):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "learn", learn)
         with pytest.raises(Killed):
-            run(config, path)
+            run(config, path, **options)
 
 
 @pytest.mark.parametrize("step", [7, 8, 13, 20, 22])
