@@ -42,6 +42,7 @@ from ppo.training.resume import restore
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir, check_free
 from ppo.training.scoring import Scoring
+from ppo.training.soundness import result_fields
 from ppo.training.timing import Timing
 
 
@@ -243,6 +244,7 @@ class Trainer:
         """Writes a checkpoint and the law; what they rest on is durable before."""
         self.rounds.sync()
         meta = {"timing": self.timing.spent(), "driver_restarts": self._driver_restarts}
+        meta |= {"config": result_fields(self.config)}
         self.files.save(self.learner.state(), meta | self._scoring.meta())
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_state = time.monotonic(), self._state
