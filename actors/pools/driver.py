@@ -169,14 +169,14 @@ def _clean_start() -> Iterator[None]:
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
-        with one_thread_each(), _without_ctrl_c():
+        with one_thread_each(), without_ctrl_c():
             yield
     finally:
         sys.modules["__main__"] = main
 
 
 @contextlib.contextmanager
-def _without_ctrl_c() -> Iterator[None]:
+def without_ctrl_c() -> Iterator[None]:
     """Starts children that never see Ctrl-C: a terminal sends it to all, and it would end them while they load."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

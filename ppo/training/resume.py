@@ -13,6 +13,10 @@ from ppo.training.run_dir import RunDir
 from ppo.training.soundness import changed_field, counters_flaw, flaw, meta_flaw, result_fields
 
 
+class ChangedConfigError(UsageError):
+    """A run is to go on with another configuration than it was begun with."""
+
+
 def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
     """Restores a checkpoint, or a finished run's parameters, where asked to.
 
@@ -32,6 +36,8 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
             try:
                 state, meta = _state_for(learner, files, theirs, "--resume")
                 _take_up(learner, state, files)
+            except ChangedConfigError:
+                raise
             except UsageError as error:
                 hint = f"; without checkpoint.npz the run goes on from {NAME}" if archived else ""
                 raise UsageError(f"{error}{hint}") from None
@@ -80,7 +86,7 @@ def _check_unchanged(before: dict[str, Any], learner: Learner, source: RunDir) -
     """Checks that a run goes on with the configuration that it was begun with; older checkpoints do not tell."""
     now = result_fields(learner.config)
     if (name := changed_field(before, now)) is not None:
-        raise UsageError(
+        raise ChangedConfigError(
             f"--resume {source.shown}: {flag(name)} was {json.dumps(before[name])} when the run was begun, and its "
             f"config.json now has {json.dumps(now[name])}; change it back, or begin a new run with --config"
         )
