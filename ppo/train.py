@@ -9,8 +9,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from env.errors import UsageError
 from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
+from ppo.config.signals import handling_signals, raise_for
 from ppo.training.run_dir import RunDir, check_free, default_path
 
 AT_ONCE = "at once; all but the evaluations under way is kept"
@@ -47,21 +49,21 @@ def train(
         actors.pools.base.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
         KeyboardInterrupt: ``interrupted`` was set; a checkpoint of the steps that were done has been written.
     """
-    resolved = resolve(config)
-    files = RunDir(run_dir or default_path(resolved))
+    files = RunDir(run_dir or default_path(config))  # before the environment is made, which may change the directory
     if not resume:
-        check_free(files.path)  # Trainer does so too, but torch would be imported first
+        check_free(files.shown)  # Trainer does so too, but torch would be imported first
+    resolved = resolve(config)
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
-    trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
+    trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
         return _nothing_left(files, summary, quiet)
     with trainer, _told_how_to_go_on(files):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
-                law = f", or measure its law with python -m ppo.evaluate {files.path}" if done else ""
-                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.path}{law}")
+                law = f", or measure its law with python -m ppo.evaluate {files.shown}" if done else ""
+                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.shown}{law}")
             next(trainer)
         return trainer.finish(pictures)
 
@@ -74,33 +76,55 @@ def _told_how_to_go_on(files: RunDir) -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         if str(interrupt) != AT_ONCE:
             raise
-        raise KeyboardInterrupt(f"{AT_ONCE}; go on with --resume {files.path}") from None
+        raise type(interrupt)(f"{AT_ONCE}; go on with --resume {files.shown}") from None
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
     """Says that a run that is resumed was finished before, and returns its summary."""
     if not quiet:
         done = f"its {summary['training_steps']:,} training steps are done"
-        print(f"{files.path}: {done}; nothing was run or paid for")
+        print(f"{files.shown}: {done}; nothing was run or paid for")
     return summary
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Turns the first Ctrl-C into an event, so that a step is finished and saved; a second one stops at once."""
-    interrupted = threading.Event()
+    """Turns the first Ctrl-C or SIGTERM into an event, so that a step is finished and saved; a second ends at once.
+
+    Raises:
+        Terminated: where the training ended for that event, and it was SIGTERM.
+    """
+    interrupted, received = threading.Event(), list[int]()
 
     def handle(number: int, frame: Any) -> None:
         if interrupted.is_set():
-            raise KeyboardInterrupt(AT_ONCE)
+            raise_for(number, AT_ONCE)
         interrupted.set()
-        print("\nending after this training step; Ctrl-C again ends at once", file=sys.stderr)
+        received.append(number)
+        again = "Ctrl-C again" if number == signal.SIGINT else "a second signal"
+        below = "\n" if sys.stderr.isatty() else ""  # the bar, and what a terminal shows for Ctrl-C
+        print(f"{below}ending after this training step; {again} ends at once", file=sys.stderr)
 
-    previous = signal.signal(signal.SIGINT, handle)
     try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, previous)
+        with handling_signals(handle):
+            yield interrupted
+    except KeyboardInterrupt as interrupt:
+        if received and AT_ONCE not in str(interrupt):
+            raise_for(received[0], str(interrupt))
+        raise
+
+
+@contextlib.contextmanager
+def _divergence_in_one_line() -> Iterator[None]:
+    """Turns learning that has broken down into a user's mistake: the settings and f do not suit each other."""
+    try:
+        yield
+    except FloatingPointError as error:
+        from ppo.algorithm.agent import DivergedError  # torch comes with it
+
+        if isinstance(error, DivergedError):
+            raise UsageError(str(error)) from None
+        raise
 
 
 def main(argv: list[str]) -> None:
@@ -112,7 +136,7 @@ def main(argv: list[str]) -> None:
         where = {name: getattr(arguments, name) for name in given_flags(argv) if name in WHERE_IT_RUNS}
         config = dataclasses.replace(RunDir(run_dir).config("--resume"), **where)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
-    with interruptible() as interrupted:
+    with interruptible() as interrupted, _divergence_in_one_line():
         train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
 
 

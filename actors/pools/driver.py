@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import selectors
+import signal
 import socket
 import struct
 import sys
@@ -11,6 +12,7 @@ import threading
 import time
 import types
 from collections.abc import Iterable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -172,13 +174,27 @@ def clean_start() -> Iterator[None]:
     Both start methods import the parent's main module in the child. It may be the training program or a user's
     script, and torch with it, which no driver needs: 200 MB and a second each.
     """
-    with _starting, one_thread_each():
+    with _starting, one_thread_each(), without_ctrl_c():
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:
             yield
         finally:
             sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def without_ctrl_c() -> Iterator[None]:
+    """Starts children that never see Ctrl-C: a terminal sends it to all, and it would end them while they load."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # else it is started within, which lifts the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _set_timeouts(connection: Connection, seconds: float) -> None:

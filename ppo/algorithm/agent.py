@@ -17,6 +17,11 @@ from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
 from ppo.config import ResolvedConfig
 
+
+class DivergedError(FloatingPointError):
+    """Learning has broken down: the parameters are no longer finite. The text says why."""
+
+
 LOGGED = ("policy_loss", "value_loss", "gate_loss", "entropy", "approx_kl", "clipfrac")
 
 
@@ -114,7 +119,7 @@ class Agent:
         if config.update_damping:
             self.damping.damp(self.parameters, before, learning_rate)
         if not np.isfinite(self.parameters).all():
-            raise FloatingPointError(f"training step {step}: the parameters are no longer finite")
+            raise DivergedError(f"training step {step}: the parameters are no longer finite: {_reason(batch)}")
         losses = {
             f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in LOGGED if name in stats[0]
         }
@@ -143,3 +148,12 @@ class Agent:
         order = generator(self.config.seed, step, Stream.MINIBATCHES, epoch).permutation(len(batch.obs))
         for index in np.array_split(order, count):
             yield self._prepared(batch.rows(index))
+
+
+def _reason(batch: Batch) -> str:
+    """Returns why an update from a batch led to parameters that are not finite, as far as the batch shows it."""
+    targets = batch.advantages if batch.returns is None else np.concatenate([batch.advantages, batch.returns])
+    with np.errstate(all="ignore"):
+        if np.isfinite(np.var(targets)):
+            return "a smaller --learning-rate, or a smaller --max-grad-norm, may help"
+    return "rewards are so large that their squares overflow; scale them down (f, with --transform symlog)"

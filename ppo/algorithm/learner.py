@@ -126,8 +126,9 @@ class Learner:
 
     def improve(self, trajectory: Trajectory, now: Schedule, step: int) -> dict[str, float]:
         """Updates the agent by slots that the current policy sampled; ``step`` is the key of what is random in it."""
-        batch = self._batch(trajectory, now)
-        scalars = self.agent.update(batch, step, now.learning_rate, now.std_floor, now.update_epochs)
+        with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is told where the update ends
+            batch = self._batch(trajectory, now)
+            scalars = self.agent.update(batch, step, now.learning_rate, now.std_floor, now.update_epochs)
         if batch.values is not None and batch.returns is not None:
             scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
         self._drop_forgotten()

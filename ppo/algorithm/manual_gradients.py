@@ -1,7 +1,7 @@
 """The gradient of the loss, derived by hand in NumPy: several times faster than autograd on small networks.
 
 Its losses and gradients are those of ``ppo.algorithm.losses``; the tests hold both to 1e-10 in float64. Buffers are
-allocated once. The k networks, policy and value or the policy alone, have the same hidden layers, so each backward
+used again. The k networks, policy and value or the policy alone, have the same hidden layers, so each backward
 product is taken once for all, ``[k, n, width]``. Float64 is kept for the forward pass to the log-probabilities: in
 float32 a gradient is off by 1e-7 of itself, a ratio of probabilities at a std of 1e-4 by 1e-2.
 """
@@ -48,9 +48,12 @@ def _stacked(part: np.ndarray, k: int, apart: int) -> np.ndarray:
 
 
 class Buffers:
-    """Arrays for a minibatch of ``n`` rows.
+    """Arrays for minibatches of any number of rows: views of memory that is as large as the largest one needs.
+
+    How many episodes end in a training step, and so how many values are asked for, is another number each time.
 
     Attributes:
+        rows: number of rows ``n`` of the views.
         policy: the policy's hidden activations, float64, ``[n, width]`` each.
         all: those of all k networks, ``[k, n, width]`` each.
         slopes: of the loss at them.
@@ -58,12 +61,27 @@ class Buffers:
         ones: to sum rows with, ``[1, n]``.
     """
 
-    def __init__(self, n: int, spec: NetworkSpec, k: int, dtype: DTypeLike):
-        self.policy = [np.empty((n, width)) for width in spec.hidden_sizes]
-        self.all = [np.empty((k, n, width), dtype) for width in spec.hidden_sizes]
-        self.slopes = [np.empty((k, n, width), dtype) for width in spec.hidden_sizes]
-        self.obs = np.empty((n, spec.obs_dim), dtype)
-        self.ones = np.ones((1, n), dtype)
+    def __init__(self, spec: NetworkSpec, k: int, dtype: DTypeLike):
+        self._widths, self._obs_dim, self._k, self._dtype = spec.hidden_sizes, spec.obs_dim, k, dtype
+        self.rows, self._most = -1, -1
+
+    def fit(self, n: int) -> "Buffers":
+        """Makes the views ones of ``n`` rows, with nothing in them, and returns this."""
+        if n > self._most:
+            self._most = n
+            self._wide = [np.empty(n * width) for width in self._widths]
+            self._flat = [np.empty(self._k * n * width, self._dtype) for width in (*self._widths, *self._widths)]
+            self._rows = np.empty(n * self._obs_dim, self._dtype), np.ones(n, self._dtype)
+        if n != self.rows:
+            self.rows, depth = n, len(self._widths)
+            self.policy = [
+                flat[: n * width].reshape(n, width) for flat, width in zip(self._wide, self._widths, strict=True)
+            ]
+            sizes = [(self._k, n, width) for width in (*self._widths, *self._widths)]
+            both = [flat[: int(np.prod(size))].reshape(size) for flat, size in zip(self._flat, sizes, strict=True)]
+            self.all, self.slopes = both[:depth], both[depth:]
+            self.obs, self.ones = self._rows[0][: n * self._obs_dim].reshape(n, self._obs_dim), self._rows[1][None, :n]
+        return self
 
 
 class ManualGradients:
@@ -88,14 +106,14 @@ class ManualGradients:
         self._layers = Views.of(self._rounded, policy, value)
         self._gradient = np.zeros(len(parameters), dtype)
         self._slopes = Views.of(self._gradient, policy, value)
-        self._buffers: dict[int, Buffers] = {}
+        self._buffers = Buffers(policy, len(self._layers.heads), dtype)
         self._activation = ACTIVATIONS[policy.activation]
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """Returns V of normalised observations, ``[n]``, float64."""
         assert self.value is not None
         self._rounded[:] = self._parameters
-        buffers = self._buffers_for(len(obs))
+        buffers = self._buffers.fit(len(obs))
         buffers.obs[:] = obs
         return self._value_forward(buffers).astype(np.float64)
 
@@ -105,7 +123,7 @@ class ManualGradients:
         The next call overwrites the gradient.
         """
         self._rounded[:] = self._parameters
-        buffers = self._buffers_for(len(batch.obs))
+        buffers = self._buffers.fit(len(batch.obs))
         buffers.obs[:] = batch.obs
         out = self._policy_forward(batch.obs, buffers)
         head = self._categorical if self.policy.head == "categorical" else self._gaussian
@@ -118,11 +136,6 @@ class ManualGradients:
             slopes.append(d_values[:, None].astype(self._dtype))
         self._backward(buffers, slopes)
         return self._gradient, losses
-
-    def _buffers_for(self, n: int) -> Buffers:
-        if n not in self._buffers:
-            self._buffers[n] = Buffers(n, self.policy, len(self._layers.heads), self._dtype)
-        return self._buffers[n]
 
     def _policy_forward(self, obs: np.ndarray, buffers: Buffers) -> np.ndarray:
         """Returns the policy's outputs, ``[n, outputs]``, float64."""

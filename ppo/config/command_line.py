@@ -21,6 +21,7 @@ from ppo.config.budget import SET_BY_BUDGET
 from ppo.config.fields import Config, flag
 from ppo.config.file import DEEPEST, RENAMED, nested_deeply, read_config
 from ppo.config.paths import check_path
+from ppo.config.signals import ended_by_signals, words_and_code
 
 T = TypeVar("T")
 WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "checkpoint_every", "checkpoint_seconds")
@@ -164,15 +165,20 @@ def given_flags(argv: Sequence[str], kind: Any = TrainArguments) -> list[str]:
 
 
 def run_main(main: Callable[[list[str]], None]) -> None:
-    """Runs a command: exit code 0 done, 2 for a user's mistake (one line on stderr), 130 on Ctrl-C, 1 anything else."""
+    """Runs a command.
+
+    Exit codes: 0 done, 2 for a user's mistake (one line on stderr), 130 on Ctrl-C, 143 on SIGTERM, 1 anything else.
+    """
     try:
-        main(sys.argv[1:])
+        with ended_by_signals():
+            main(sys.argv[1:])
     except UsageError as error:
         print(f"error: {' '.join(str(error).splitlines())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as interrupt:
-        print(f"interrupted{f': {interrupt}' if str(interrupt) else ''}", file=sys.stderr)
-        sys.exit(130)
+        words, code = words_and_code(interrupt)
+        print(words, file=sys.stderr)
+        sys.exit(code)
 
 
 _registry = ConstructorRegistry()

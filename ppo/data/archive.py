@@ -6,7 +6,6 @@
 What an interrupted write left at its end is cut off, and never believed. Damage before the end is refused.
 """
 
-import contextlib
 import json
 import pathlib
 import struct
@@ -14,7 +13,6 @@ import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,12 +21,9 @@ from env.errors import UsageError
 from ppo.config.file import nested_deeply
 from ppo.data import disk as used
 from ppo.data.files import unwritable, write_all
+from ppo.data.locks import locked
 from ppo.data.records import RecordType, Scan, pack_record, scan_records
 from ppo.data.rows import KEY
-
-fcntl: ModuleType | None = None
-with contextlib.suppress(ImportError):  # Windows has none
-    import fcntl
 
 NAME = "archive.bin"
 MAGIC = b"tuninglawarchive"
@@ -80,9 +75,7 @@ class Archive:
             self._file = used.disk.open_to_append(path)
         except OSError as error:
             raise unwritable(path, error) from None
-        try:
-            _lock(self._file)
-        except OSError:
+        if not locked(self._file):
             used.disk.close(self._file)
             raise UsageError(f"{path}: another process is writing to it; wait for that one, or end it") from None
 
@@ -205,12 +198,6 @@ def reopen(path: pathlib.Path, contents: Contents) -> Archive:
         archive.close()
         raise
     return archive
-
-
-def _lock(file: int) -> None:
-    """Locks an open file for this process, where the system can, until it is closed; raises OSError if it is locked."""
-    if fcntl is not None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _fields(row: np.dtype) -> list[list[Any]]:

@@ -35,6 +35,19 @@ class Disk:
         """Gives a file another name, in the place of the one that has it."""
         os.replace(path, to)
 
+    def rename_new(self, path: pathlib.Path, to: pathlib.Path) -> None:
+        """Gives a file another name that no file has yet; raises FileExistsError if one has."""
+        try:
+            os.link(path, to)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            if to.exists():
+                raise FileExistsError(to) from None
+            os.replace(path, to)
+        else:
+            os.unlink(path)
+
     def remove(self, path: pathlib.Path) -> None:
         """Removes a file."""
         os.unlink(path)

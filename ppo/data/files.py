@@ -1,8 +1,10 @@
 """Files that are written whole or not at all."""
 
 import contextlib
+import glob
 import os
 import pathlib
+from collections.abc import Callable, Iterable
 
 from env.errors import UsageError
 from ppo.data import disk as used
@@ -22,6 +24,24 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
     Raises:
         UsageError: it cannot be written.
     """
+    try:
+        _write_then(used.disk.rename, path, content)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def write_new(path: pathlib.Path, content: bytes) -> None:
+    """Writes a file that is not there yet so that a crash at any moment leaves all of it or none.
+
+    Raises:
+        FileExistsError: it is there.
+        OSError: it cannot be written.
+    """
+    _write_then(used.disk.rename_new, path, content)
+
+
+def _write_then(rename: Callable[[pathlib.Path, pathlib.Path], None], path: pathlib.Path, content: bytes) -> None:
+    """Writes a file under another name, and gives it its own once it is whole and durable."""
     disk, temporary = used.disk, path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         file = disk.create(temporary)
@@ -30,14 +50,37 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
             disk.sync(file)
         finally:
             disk.close(file)
-        disk.rename(temporary, path)
-        disk.sync_directory(path.parent)
-    except BaseException as error:
+        rename(temporary, path)
+    except BaseException:
         with contextlib.suppress(OSError):
             disk.remove(temporary)
-        if isinstance(error, OSError):
-            raise unwritable(path, error) from None
         raise
+    disk.sync_directory(path.parent)
+
+
+def append_to(path: pathlib.Path, content: bytes) -> None:
+    """Appends to a file that is there; raises OSError where not all of it can be written."""
+    file = used.disk.open_to_append(path)
+    try:
+        write_all(file, content)
+    finally:
+        used.disk.close(file)
+
+
+def make_durable(path: pathlib.Path) -> None:
+    """Makes what was appended to a file durable.
+
+    Raises:
+        UsageError: it cannot be.
+    """
+    try:
+        file = used.disk.open_to_append(path)
+        try:
+            used.disk.sync(file)
+        finally:
+            used.disk.close(file)
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
 def write_all(file: int, content: bytes) -> None:
@@ -54,3 +97,15 @@ def make_directories(path: pathlib.Path) -> None:
         with contextlib.suppress(FileExistsError):
             used.disk.make_directory(one)
         used.disk.sync_directory(one.parent)
+
+
+def unfinished(directory: pathlib.Path, names: Iterable[str]) -> list[pathlib.Path]:
+    """Returns what a process that is killed as it writes files with these names leaves of them."""
+    return [path for name in names for path in directory.glob(f".{glob.escape(name)}.????????")]
+
+
+def remove_unfinished(directory: pathlib.Path, names: Iterable[str]) -> None:
+    """Removes what killed processes have left."""
+    for path in unfinished(directory, names):
+        with contextlib.suppress(OSError):
+            used.disk.remove(path)

@@ -10,7 +10,7 @@ from actors.law import Law, centre_states
 from actors.seeding import Stream, generator
 from actors.snapshot import Snapshot
 from ppo.evaluation.regret import regret_conditions
-from ppo.evaluation.statistics import student_interval
+from ppo.evaluation.statistics import scaled, student_interval
 
 ROUNDS = 3  # the law, the best constant knobs by a model, and the mean of the law's knobs
 REPEATED = 5  # every fifth slot of a round repeats the conditions of the one before, to tell the noise of f
@@ -46,6 +46,14 @@ def mean_knobs(snapshot: Snapshot) -> np.ndarray:
     """Returns the mean of a law's knobs over all conditions, ``[knobs]``."""
     law = Law(snapshot)
     return law(regret_conditions(law.conditions)).mean(axis=0)
+
+
+def cost_words(evaluations: int) -> str:
+    """Returns what a check that may spend so many evaluations costs, in words."""
+    return (
+        f"--check: {evaluations // ROUNDS * ROUNDS} more evaluations of f, a third under the law and a third under "
+        f"each of two constant knobs, at the same fresh conditions"
+    )
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,7 @@ def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> 
     gain, half = student_interval(values[best] - own)
     twice = np.flatnonzero(repeats)
     differences = np.concatenate([f[twice] - f[twice - 1] for f in (law, *constants.values())])
+    small, exponent = scaled(differences)
     return Check(
         evaluations=len(law) * ROUNDS,
         conditions=len(own),
@@ -117,7 +126,7 @@ def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> 
         constant_knobs=list(best),
         gain=gain,
         gain_interval=half,
-        noise=float(np.sqrt(np.mean(differences**2) / 2)),
+        noise=float(np.ldexp(np.sqrt(np.mean(small**2) / 2), exponent)),
     )
 
 

@@ -35,15 +35,19 @@ class Evaluator:
         return NAMES[self.metric]
 
     def score(self, trajectory: Trajectory) -> float:
-        """Returns the score of the merged trajectory of an evaluation."""
+        """Returns the score of the merged trajectory of an evaluation.
+
+        It is not finite where f is too large to be squared, or below -1 where its logarithm is asked for.
+        """
         if self.metric == "mean_return":
             return float(np.mean(first_episode_returns(trajectory)))
         values = trajectory.objectives[:, -1]
         if self.optimum is None:
             return float(np.mean(values))
-        if self.metric == "msle":
-            return float(np.mean((np.log1p(values) - np.log1p(self.optimum)) ** 2))
-        return float(np.mean((values - self.optimum) ** 2))
+        with np.errstate(all="ignore"):
+            if self.metric == "msle":
+                return float(np.mean((np.log1p(values) - np.log1p(self.optimum)) ** 2))
+            return float(np.mean((values - self.optimum) ** 2))
 
 
 def first_episode_returns(trajectory: Trajectory) -> np.ndarray:

@@ -99,8 +99,10 @@ def with_best_constant(objective: Objective, conditions: np.ndarray) -> np.ndarr
     """
     from scipy.optimize import differential_evolution
 
+    # Where f is very large, the search only compares it: that the variance of its population overflows does not matter.
     def mean_value(knobs: np.ndarray) -> float:
         return float(np.mean(evaluate(objective, np.tile(knobs, (len(conditions), 1)), conditions)))
 
-    best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
+    with np.errstate(over="ignore"):
+        best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
     return evaluate(objective, np.tile(best.x, (len(conditions), 1)), conditions)

@@ -1,4 +1,4 @@
-"""Student's interval of a mean."""
+"""Student's interval of a mean, of values whose squares may be too large for a number."""
 
 import math
 
@@ -11,4 +11,12 @@ def student_interval(differences: np.ndarray) -> tuple[float, float]:
     n = len(differences)
     if n == 1:
         return float(differences[0]), math.inf
-    return float(differences.mean()), float(stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / math.sqrt(n))
+    small, exponent = scaled(differences)
+    half = stats.t.ppf(0.975, n - 1) * small.std(ddof=1) / math.sqrt(n)
+    return float(np.ldexp(small.mean(), exponent)), float(np.ldexp(half, exponent))
+
+
+def scaled(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Returns values below 1, and the exponent of the power of two that was taken out, which changes no bit of them."""
+    exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1])
+    return np.ldexp(values, -exponent), exponent

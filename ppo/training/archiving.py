@@ -38,7 +38,7 @@ class RunArchive:
     """
 
     def __init__(self, config: ResolvedConfig, job: Job, path: pathlib.Path, name: str | None):
-        self._job, self._path = job, path
+        self._job, self._path, self._name = job, path, name
         self._tuning, self._modelled = job.problem.family == "tuning", config.model != "none"
         self._wanted = self._tuning or config.record
         self._contents = read_of_run(path, job, name) if name and self._wanted else None
@@ -74,11 +74,11 @@ class RunArchive:
         """
         if self._replay and (gap := self._replay.first_gap(step)) is not None:
             raise UsageError(
-                f"--resume {self._path}: the archive lacks training step {gap}, and there is no checkpoint after it"
+                f"{self._name}: the archive lacks training step {gap}, and there is no checkpoint after it"
             )
         if self._tuning and self._contents is None and step:
             raise UsageError(
-                f"--resume {self._path}: there is no {NAME} in it, on which the run rests; begin a new one with "
+                f"{self._name}: there is no {NAME} in it, on which the run rests; begin a new one with "
                 f"--warm-start {self._path}"
             )
 

@@ -45,7 +45,7 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
 
 def paid_before(files: RunDir, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order."""
-    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.path}").rows)
+    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.shown}").rows)
     rows = rows[((rows["kind"] == REUSED) | np.isin(rows["kind"], list(TRAINING))) & (rows["step"] < step)]
     return rows["x"], rows["c"], rows["f"]
 
@@ -57,9 +57,9 @@ def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Ch
         UsageError: the run has no archive to keep the evaluations in, or it is damaged.
     """
     if not (files.path / NAME).is_file():
-        raise UsageError(f"RUN_DIR {files.path}: there is no {NAME} in it, in which the evaluations would be kept")
+        raise UsageError(f"RUN_DIR {files.shown}: there is no {NAME} in it, in which the evaluations would be kept")
     job = make_job(config, None)
-    archive = RunArchive(config, job, files.path, f"RUN_DIR {files.path}")
+    archive = RunArchive(config, job, files.path, f"RUN_DIR {files.shown}")
     with (
         make_pool(job, config.drivers, config.backend, config.driver_timeout) as pool,
         archive.recording(lambda kind, evaluations: None) as recorder,

@@ -59,7 +59,7 @@ def draw_curves(path: pathlib.Path, rows: list[Row], timing: Timing, evaluator: 
     axes = figure.subplots(1, 3, width_ratios=[3, 3, 1])
     axes[0].plot(steps, [row[evaluator.column] for row in rows], color="#4477aa", lw=1)
     axes[0].set(xlabel="training step", title=LABELS[evaluator.metric])
-    if evaluator.optimum is not None:
+    if evaluator.optimum is not None and any(0 < row[evaluator.column] < np.inf for row in rows):
         axes[0].set_yscale("log")
     column, title = next(item for item in COLLECTED.items() if item[0] in rows[0])
     axes[1].plot(steps, [row[column] for row in rows], color="#117733", lw=1)

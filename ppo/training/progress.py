@@ -12,7 +12,7 @@ from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.evaluation.regret import regret_words
-from ppo.training.run_dir import Row
+from ppo.training.run_dir import Row, RunDir
 from ppo.training.timing import PHASES, Timing
 
 
@@ -22,6 +22,7 @@ class Progress:
 
     def __init__(self, config: ResolvedConfig, learner: Learner, column: str, quiet: bool):
         self._counts_evaluations = config.evaluations is not None
+        self._learner = learner
         first, total, unit = learner.step, config.training_steps, "step"
         if config.evaluations is not None:
             first, total, unit = learner.evaluations, config.evaluations, "evaluation"
@@ -40,14 +41,14 @@ class Progress:
             self._model = f"model {scalars['charts/model_gain']:+.2g} nats, "
 
     def step(self, env_steps: int, timing: Timing) -> None:
-        """Counts a training step that ran so many env steps."""
+        """Shows that a training step is done, for which so many env steps were run."""
         self._env_steps += env_steps
         if not self._bar.disable:
             rate = self._env_steps / max(self._bar.format_dict["elapsed"], 1e-9)
             shown = f"{self._score}{self._model}{rate:,.0f} env steps/s"
             split = f"collect/train/broadcast {timing.split()} %"
             self._bar.set_postfix_str(f"{shown}, {split}", refresh=False)
-            self._bar.update(0 if self._counts_evaluations else 1)
+            self._bar.update(0 if self._counts_evaluations else self._learner.step - self._bar.n)
 
     def paid(self, kind: Kind, evaluations: int) -> None:
         """Counts evaluations of f that have arrived."""
@@ -64,9 +65,15 @@ class Progress:
 
 
 class Tracker:
-    """TensorBoard events, or nothing where they are not wanted."""
+    """TensorBoard events, or nothing where they are not wanted.
 
-    def __init__(self, wanted: bool):
+    Args:
+        wanted: whether they are.
+        first: training step of the first rows to come; what an earlier part of the run wrote from it on is hidden.
+    """
+
+    def __init__(self, wanted: bool, first: int):
+        self._first = first
         self._writer_class: Any = None
         if wanted:
             try:
@@ -81,7 +88,7 @@ class Tracker:
         if self._writer_class is None:
             return
         if self._writer is None:
-            self._writer = self._writer_class(str(directory))
+            self._writer = self._writer_class(str(directory), purge_step=self._first)
         for name, value in row.items():
             if "/" in name:
                 self._writer.add_scalar(name, value, int(row["training_step"]))
@@ -93,20 +100,30 @@ class Tracker:
             self._writer.close()
 
 
-def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pictures: list[str]) -> str:
-    """Returns the short table at the end of a run."""
-    score = summary["eval"]
-    lines = []
+NOT_FINITE = "not finite: f is too large, or below -1 where its logarithm is asked for"
+
+
+def _results(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Returns the lines of the table on how good the law is; None stands for what is not finite."""
+    score, lines = summary["eval"], []
     if score["final"] is not None:
-        lines.append(
-            (
-                "result",
-                f"{score['metric']} {score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 "
-                f"training steps {score['last_1000_mean']:.4g})",
-            )
-        )
+        mean = "not finite" if score["last_1000_mean"] is None else f"{score['last_1000_mean']:.4g}"
+        text = f"{score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 training steps {mean})"
+        lines.append(("result", f"{score['metric']} {text}"))
+    if "not_finite" in score:
+        best = "" if score["best"] is None else f"; the best of the others {score['best']:.4g}"
+        lines.append(("result", f"{score['metric']} of {score['not_finite']} evaluations {NOT_FINITE}{best}"))
     if "regret" in summary:
-        lines.append(("result", regret_words(summary["regret"]["median"], summary["regret"]["constant_median"])))
+        regret = summary["regret"]
+        known = None not in regret.values()
+        words = regret_words(regret["median"], regret["constant_median"]) if known else f"regret {NOT_FINITE}"
+        lines.append(("result", words))
+    return lines
+
+
+def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list[str]) -> str:
+    """Returns the short table at the end of a run."""
+    lines = _results(summary)
     if "model" in summary:
         lines.append(("model", summary["model"]["words"]))
     if "check" in summary:
@@ -129,8 +146,8 @@ def table(summary: dict[str, Any], timing: Timing, directory: pathlib.Path, pict
     if summary["driver_restarts"]:
         lines.append(("drivers", f"{summary['driver_restarts']} died or hung and were replaced"))
     names = ("law.npz", "archive.bin", "metrics.csv", "summary.json")
-    files = [name for name in names if (directory / name).is_file()]
-    lines.append(("files", f"{directory}: {', '.join([*files, *pictures])}"))
+    there = [name for name in names if (files.path / name).is_file()]
+    lines.append(("files", f"{files.shown}: {', '.join([*there, *pictures])}"))
     if not matplotlib_installed():
         lines.append(("note", "no pictures without matplotlib: pip install 'tuninglaw[plot]'"))
     return "\n".join(f"{name:>8}  {text}" for name, text in lines)

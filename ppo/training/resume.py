@@ -1,5 +1,6 @@
 """What a training starts from: nothing, an interrupted run's checkpoint, or a finished run's parameters."""
 
+import json
 import pathlib
 from typing import Any
 
@@ -9,6 +10,11 @@ from ppo.config import Config
 from ppo.config.fields import flag
 from ppo.data.archive import NAME
 from ppo.training.run_dir import RunDir
+from ppo.training.soundness import changed_field, counters_flaw, flaw, meta_flaw, result_fields
+
+
+class ChangedConfigError(UsageError):
+    """A run is to go on with another configuration than it was begun with."""
 
 
 def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
@@ -29,10 +35,12 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
         if files.checkpoint.exists() or (files.summary() is not None and not archived):
             try:
                 state, meta = _state_for(learner, files, theirs, "--resume")
+                _take_up(learner, state, files)
+            except ChangedConfigError:
+                raise
             except UsageError as error:
                 hint = f"; without checkpoint.npz the run goes on from {NAME}" if archived else ""
                 raise UsageError(f"{error}{hint}") from None
-            learner.restore(state)
             return meta
     if learner.config.warm_start is not None:
         source = RunDir(pathlib.Path(learner.config.warm_start))
@@ -46,15 +54,43 @@ def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> t
     Messages name the flag ``name``.
     """
     state, meta = source.load(name)
+    if wrong := meta_flaw(meta):
+        raise _damaged(name, source, wrong)
+    if name == "--resume":
+        _check_unchanged(meta.get("config") or {}, learner, source)
     if not learner.accepts(state):
         raise UsageError(
-            f"{name} {source.path}: its networks do not have the shapes that this run's have, or another version of "
+            f"{name} {source.shown}: its networks do not have the shapes that this run's have, or another version of "
             f"this program wrote its checkpoint"
         )
     for field in ("activation", "norm_obs"):
         if getattr(theirs, field) != getattr(learner.config, field):
             raise UsageError(
-                f"{name} {source.path}: was trained with {flag(field)} {getattr(theirs, field)}, and this run has "
+                f"{name} {source.shown}: was trained with {flag(field)} {getattr(theirs, field)}, and this run has "
                 f"{getattr(learner.config, field)}"
             )
+    if wrong := flaw(state, learner) or (counters_flaw(state, learner.config) if name == "--resume" else ""):
+        raise _damaged(name, source, wrong)
     return state, meta
+
+
+def _take_up(learner: Learner, state: dict[str, Any], source: RunDir) -> None:
+    """Restores a learner; what a model adds to a state has no shapes that could be compared before."""
+    try:
+        learner.restore(state)
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise _damaged("--resume", source, f"{type(error).__name__}: {error}") from None
+
+
+def _check_unchanged(before: dict[str, Any], learner: Learner, source: RunDir) -> None:
+    """Checks that a run goes on with the configuration that it was begun with; older checkpoints do not tell."""
+    now = result_fields(learner.config)
+    if (name := changed_field(before, now)) is not None:
+        raise ChangedConfigError(
+            f"--resume {source.shown}: {flag(name)} was {json.dumps(before[name])} when the run was begun, and its "
+            f"config.json now has {json.dumps(now[name])}; change it back, or begin a new run with --config"
+        )
+
+
+def _damaged(name: str, source: RunDir, what: str) -> UsageError:
+    return UsageError(f"{name} {source.shown}: checkpoint.npz is damaged ({what})")

@@ -6,9 +6,11 @@ import datetime
 import io
 import itertools
 import json
+import math
 import os
 import pathlib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -17,12 +19,24 @@ from actors.snapshot import Snapshot
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig
 from ppo.config.file import read_config
-from ppo.data.files import unwritable, write_atomically
+from ppo.data.files import (
+    append_to,
+    make_directories,
+    make_durable,
+    remove_unfinished,
+    unfinished,
+    unwritable,
+    write_atomically,
+    write_new,
+)
+from ppo.data.locks import locked
 from ppo.evaluation.evaluator import Evaluator
 from ppo.training.checkpoint import load_checkpoint, save_checkpoint
 
 Row = dict[str, float]
 MISSING = "nan"
+WRITTEN = ("config.json", "archive.bin", "checkpoint.npz", "law.npz", "metrics.csv", "summary.json", "timing.json")
+"""Files that only a training writes."""
 
 
 def default_path(config: Config) -> pathlib.Path:
@@ -37,7 +51,7 @@ def check_free(path: pathlib.Path) -> None:
     """Raises UsageError unless ``path`` can become a new run's directory."""
     if len(path.name) > 200:
         raise UsageError(f"--run-dir {path.name[:20]}...: a name of {len(path.name)} characters is too long")
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if path.exists() and (not path.is_dir() or set(path.iterdir()) > set(unfinished(path, ["config.json"]))):
         raise UsageError(f"--run-dir {path}: exists and is not empty; name another one, or go on with --resume {path}")
     parent = next(p for p in [path, *path.absolute().parents] if p.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
@@ -46,12 +60,22 @@ def check_free(path: pathlib.Path) -> None:
 
 class RunDir:
     """A run's directory: ``config.json``, ``metrics.csv``, ``timing.json``, ``summary.json``, ``checkpoint.npz``,
-    ``law.npz``, the archive and pictures."""
+    ``law.npz``, the archive and pictures.
+
+    Args:
+        path: the directory, relative to where the program is now.
+
+    Attributes:
+        path: the same wherever the program goes, as an environment may make it.
+        shown: as it was given, for messages.
+        rows: of ``metrics.csv``, as far as they were read or written.
+    """
 
     def __init__(self, path: str | pathlib.Path):
-        self.path = pathlib.Path(path)
+        self.shown, self.path = pathlib.Path(path), pathlib.Path(path).absolute()
         self.rows: list[Row] = []
         self._columns: list[str] = []
+        self._metrics_durable = True
 
     @property
     def metrics(self) -> pathlib.Path:
@@ -69,17 +93,30 @@ class RunDir:
         """
         made = not self.path.exists()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            with (self.path / "config.json").open("x", encoding="utf-8") as file:
-                file.write(config.to_json())
+            make_directories(self.path)
+            write_new(self.path / "config.json", config.to_json().encode())
         except FileExistsError:
-            raise UsageError(f"--run-dir {self.path}: another run has just begun in it") from None
+            raise UsageError(f"--run-dir {self.shown}: another run has just begun in it") from None
         except OSError as error:
-            with contextlib.suppress(OSError):  # a part of a configuration would only be in the way
-                (self.path / "config.json").unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
                 if made:
                     self.path.rmdir()
-            raise UsageError(f"--run-dir {self.path}: cannot be made ({error.strerror})") from None
+            raise UsageError(f"--run-dir {self.shown}: cannot be made ({error.strerror})") from None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other trainings out of the directory, and removes what a killed one had not finished writing.
+
+        Raises:
+            UsageError: another process is training in it.
+        """
+        with (self.path / "config.json").open("rb") as file:
+            if not locked(file.fileno()):
+                raise UsageError(
+                    f"--resume {self.shown}: another process is training in it; wait for that one, or end it"
+                )
+            remove_unfinished(self.path, WRITTEN)
+            yield
 
     def config(self, flag: str = "--resume") -> Config:
         """Returns the configuration of an existing run.
@@ -88,7 +125,7 @@ class RunDir:
             UsageError: it is not a run's directory; the text names ``flag``.
         """
         if not (self.path / "config.json").is_file():
-            raise UsageError(f"{flag} {self.path}: not a run directory, there is no config.json in it")
+            raise UsageError(f"{flag} {self.shown}: not a run directory, there is no config.json in it")
         return read_config(self.path / "config.json", flag)
 
     def summary(self) -> dict[str, Any] | None:
@@ -110,8 +147,10 @@ class RunDir:
         try:
             if new:
                 self._add_columns(new)
-            with self.metrics.open("a", newline="", encoding="utf-8") as file:
-                csv.DictWriter(file, self._columns, restval=MISSING).writerow(row)
+            text = io.StringIO(newline="")
+            self._writer(text).writerow(row)
+            self._metrics_durable = False
+            append_to(self.metrics, text.getvalue().encode())
         except OSError as error:
             raise unwritable(self.metrics, error) from None
 
@@ -123,10 +162,13 @@ class RunDir:
                 texts = list(csv.DictReader(file))
         self._columns += names
         buffer = io.StringIO(newline="")
-        writer = csv.DictWriter(buffer, self._columns, restval=MISSING)
+        writer = self._writer(buffer)
         writer.writeheader()
         writer.writerows(texts)
         write_atomically(self.metrics, buffer.getvalue().encode())
+
+    def _writer(self, file: TextIO) -> csv.DictWriter:
+        return csv.DictWriter(file, self._columns, restval=MISSING, lineterminator="\n")
 
     def rewind(self, step: int) -> None:
         """Drops the rows after training step ``step``, which a resumed run writes again."""
@@ -138,21 +180,26 @@ class RunDir:
             kept = whole[:1] + [line for line in whole[1:] if int(line.split(",")[0]) <= step]
             self.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(kept)]
         except (ValueError, TypeError):
-            raise UsageError(f"--resume {self.path}: metrics.csv is damaged") from None
+            raise UsageError(f"--resume {self.shown}: metrics.csv is damaged") from None
         self._columns = list(self.rows[0]) if self.rows else []
         write_atomically(self.metrics, "".join(kept if self.rows else []).encode())
 
     def save(self, state: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
-        """Writes the checkpoint."""
+        """Writes the checkpoint; the metrics before it are durable then."""
+        if not self._metrics_durable:
+            make_durable(self.metrics)
+            self._metrics_durable = True
         save_checkpoint(self.checkpoint, state, meta)
 
     def load(self, flag: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Reads the checkpoint."""
-        return load_checkpoint(self.checkpoint, flag)
+        return load_checkpoint(self.checkpoint, flag, self.shown)
 
-    def write_json(self, name: str, content: Any) -> None:
-        """Writes ``timing.json`` or ``summary.json``."""
-        write_atomically(self.path / name, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+    def write_json(self, name: str, content: dict[str, Any]) -> dict[str, Any]:
+        """Writes ``timing.json`` or ``summary.json``; returns what it holds, which is None for what is not finite."""
+        known = _finite(content)
+        write_atomically(self.path / name, (json.dumps(known, indent=2, allow_nan=False) + "\n").encode())
+        return known
 
     def write_law(self, snapshot: Snapshot) -> None:
         """Writes ``law.npz``."""
@@ -161,14 +208,35 @@ class RunDir:
         write_atomically(self.path / "law.npz", buffer.getvalue())
 
     def eval_summary(self, evaluator: Evaluator) -> dict[str, Any]:
-        """Returns statistics of the evaluations, over the thesis's first and last 1,000 training steps."""
+        """Returns statistics of the evaluations, over the thesis's first and last 1,000 training steps.
+
+        Scores that are not finite are counted, where there are any, and left out of the statistics of others.
+        """
         steps = np.array([row["training_step"] for row in self.rows])
         scores = np.array([row[evaluator.column] for row in self.rows])
         names = ("first_1000_mean", "first_1000_variance", "last_1000_mean", "last_1000_variance", "best", "final")
         if not len(steps):
             return {"metric": evaluator.metric} | dict.fromkeys(names)
         first, last = scores[steps <= 1000], scores[steps > steps[-1] - 1000]
-        first = first if len(first) else scores[:1]
-        best = scores.max() if evaluator.metric == "mean_return" else scores.min()
-        values = (first.mean(), first.var(), last.mean(), last.var(), best, scores[-1])
-        return {"metric": evaluator.metric} | dict(zip(names, map(float, values), strict=True))
+        first, last, best = (_sound(part) for part in (first if len(first) else scores[:1], last, scores))
+        best_score = best.max() if evaluator.metric == "mean_return" else best.min()
+        with np.errstate(all="ignore"):
+            values = (first.mean(), first.var(), last.mean(), last.var(), best_score, scores[-1])
+        missing = int(len(scores) - np.isfinite(scores).sum())
+        counted = {"not_finite": missing} if missing else {}
+        return {"metric": evaluator.metric} | dict(zip(names, map(float, values), strict=True)) | counted
+
+
+def _sound(scores: np.ndarray) -> np.ndarray:
+    """Returns the finite scores; all of them where none is finite."""
+    finite = scores[np.isfinite(scores)]
+    return finite if len(finite) else scores
+
+
+def _finite(content: Any) -> Any:
+    """Returns what JSON can hold: None in place of numbers that are not finite."""
+    if isinstance(content, dict):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -30,7 +30,7 @@ from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.model import make_learner
 from ppo.config import ResolvedConfig
-from ppo.evaluation.check import ROUNDS, Check
+from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.evaluation.regret import known_regret
 from ppo.training.archiving import RunArchive
@@ -40,7 +40,9 @@ from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
 from ppo.training.resume import restore
 from ppo.training.rounds import Rounds
-from ppo.training.run_dir import Row, RunDir, check_free
+from ppo.training.run_dir import RunDir, check_free
+from ppo.training.scoring import Scoring
+from ppo.training.soundness import result_fields
 from ppo.training.timing import Timing
 
 
@@ -88,7 +90,7 @@ class Trainer:
     def __init__(
         self,
         config: ResolvedConfig,
-        run_dir: str | pathlib.Path,
+        run_dir: str | pathlib.Path | RunDir,
         *,
         resume: bool = False,
         track: bool = False,
@@ -96,24 +98,29 @@ class Trainer:
         profile: bool = False,
         collect_without_normaliser: bool = False,
     ):
-        self.config, self.files, self.quiet = config, RunDir(run_dir), quiet
+        self.config, self.quiet = config, quiet
+        self.files = run_dir if isinstance(run_dir, RunDir) else RunDir(run_dir)
         if not resume:
             check_free(self.files.path)
         self._resume, self._without_normaliser = resume, collect_without_normaliser
         torch.set_num_threads(config.torch_threads)
         self.evaluator, eval_starts = make_evaluator(config)
-        self.job = make_job(config, eval_starts, str(self.files.path.absolute()) if profile else None)
-        self._archive = RunArchive(config, self.job, self.files.path, f"--resume {run_dir}" if resume else None)
+        self.job = make_job(config, eval_starts, str(self.files.path) if profile else None)
+        self._archive = RunArchive(
+            config, self.job, self.files.path, f"--resume {self.files.shown}" if resume else None
+        )
         reused = self._archive.to_imitate()
         self.learner = make_learner(config, self.job, len(reused))
-        self._tracker, self._resources = Tracker(track), Resources()
+        self._resources = Resources()
         self._meta = restore(self.learner, self.files, resume)
+        self._kept = self.learner.step - (self._meta.get("open") is not None)  # the last step whose row is written
+        self._tracker = Tracker(track, self._kept + 1)
+        self._scoring = Scoring(config, self.learner, self.evaluator, self.files, self._tracker, self._meta)
         if not self.complete:
             self._archive.check_whole(self.learner.step)
         if len(reused) and self.learner.step == 0:
             with threadpool_limits(1, "blas"):  # as in the context: more threads may change the last bits
                 self.learner.imitate(reused["x"], reused["c"], reused["f"])
-        self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
     def __enter__(self) -> Self:
@@ -121,43 +128,54 @@ class Trainer:
         with contextlib.ExitStack() as stack:
             # One thread, as in the drivers: for matrices of this size more of them only get in each other's way.
             stack.enter_context(threadpool_limits(1, "blas"))
+            if self._resume:
+                stack.enter_context(self.files.locked())
             pool = make_pool(self.job, config.drivers, config.backend, config.driver_timeout)
             self.pool = stack.enter_context(pool)
             if not self._resume:
                 self.files.create(config)
+                stack.enter_context(self.files.locked())
             self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
             if self._archive.too_few:
                 self._progress.message(self._archive.too_few)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
-            if self._resume:  # only now, since opening the archive tells whether another process is at it
-                self.files.rewind(self.learner.step)
+            if self._resume:
+                self.files.rewind(self._kept)
             stack.enter_context(profiled(f"{self.job.profile}/profile.txt" if self.job.profile else None))
             stack.callback(self._progress.close)
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
         self.rounds = Rounds(pool, self.job, recorder, self.timing)
-        self._saved_at, self._saved_step, self._between_steps = time.monotonic(), self.learner.step, True
+        self._saved_at, self._saved_state, self._between_steps = time.monotonic(), self._state, True
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._open:
             # What the state holds is sound unless a step was cut short after the learner had begun to change it.
-            if self._between_steps and self.learner.step > self._saved_step:
+            if self._between_steps and self._state != self._saved_state:
                 self.timing.begin_step()  # what has passed since the last step was the caller's time
                 with contextlib.suppress(*([UsageError] if error else [])):  # what ended the run is what to say
                     self._save()
 
     @property
+    def _state(self) -> tuple[int, bool]:
+        """What tells the states between training steps apart: steps done, and whether the last one is open."""
+        return self.learner.step, self._scoring.open is not None
+
+    @property
     def complete(self) -> bool:
-        """Whether all training steps are done."""
-        return self.learner.complete
+        """Whether all training steps are done, and scored where that is due."""
+        return self.learner.complete and self._scoring.open is None
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> TrainingStep:
         """Broadcasts, collects, trains, and evaluates when it is time.
+
+        Where an evaluation failed or was interrupted, in this part of the run or in the one before, the training step
+        that it belongs to comes once it is made, and is not trained again.
 
         Raises:
             DriverError: a driver raised an exception (its cause), or a slot cannot be run.
@@ -166,45 +184,34 @@ class Trainer:
         if self.complete:
             raise StopIteration
         self.timing.begin_step()
+        env_steps = 0
+        if self._scoring.open is None:
+            env_steps = self._learn()
+        scalars = self._scoring.open or {}
+        score = self._evaluate() if self._scoring.due else None
+        if score is None:
+            with self.timing.measure("other"):
+                self._scoring.skip(self.timing.spent())
+        self._end_step(env_steps)
+        return TrainingStep(self.learner.step, score, scalars)
+
+    def _learn(self) -> int:
+        """Collects and trains; returns the time steps that were collected."""
         trajectory = self._round(self.learner.kind)
         self._between_steps = False
         with self.timing.measure("train"):
             scalars = self.learner.learn(trajectory)
-        score = self._evaluate(scalars) if self._evaluation_due() else None
-        if not self.config.eval_every:  # else a row at each evaluation tells the same
-            with self.timing.measure("other"):
-                self._tracker.log(self.files.path, self._row({}, scalars))
+        self._scoring.open, self._between_steps = scalars, True
         self._progress.learned(scalars)
-        self._between_steps = True
-        self._end_step(trajectory.rewards.size)
-        return TrainingStep(self.learner.step, score, scalars)
+        return trajectory.rewards.size
 
-    def _evaluation_due(self) -> bool:
-        """Whether this training step, or the end, calls for an evaluation."""
-        every = self.config.eval_every
-        return every > 0 and (self.learner.step % every == 0 or self.complete)
-
-    def _evaluate(self, scalars: dict[str, float]) -> float:
-        """Evaluates the current policy on the drivers, writes a row of ``metrics.csv``, and returns the score."""
+    def _evaluate(self) -> float:
+        """Evaluates the current policy on the drivers, and returns the score."""
         trajectory = self._round(Kind.EVALUATE)
         with self.timing.measure("other"):
-            self._eval_evaluations += int(trajectory.evaluations.sum())
-            score = self.evaluator.score(trajectory)
-            row = self._row({self.evaluator.column: score}, scalars)
-            self.files.append(row)
-            self._tracker.log(self.files.path, row)
+            score = self._scoring.score(trajectory, self.timing.spent())
             self._progress.scored(score)
         return score
-
-    def _row(self, score: Row, scalars: dict[str, float]) -> Row:
-        """Returns the counts so far, a score, a training step's scalars, and times."""
-        counts = {
-            "training_step": self.learner.step,
-            "env_steps": self.learner.env_steps,
-            "objective_evaluations": self.learner.evaluations,
-            "eval_evaluations": self._eval_evaluations,
-        }
-        return counts | score | scalars | {f"time/{name}": seconds for name, seconds in self.timing.spent().items()}
 
     def _end_step(self, env_steps: int) -> None:
         """Closes a training step: writes a checkpoint when it is time, and samples the use of the machine."""
@@ -236,19 +243,11 @@ class Trainer:
     def _save(self) -> None:
         """Writes a checkpoint and the law; what they rest on is durable before."""
         self.rounds.sync()
-        meta = {"timing": self.timing.spent(), "eval_evaluations": self._eval_evaluations}
-        self.files.save(self.learner.state(), meta | {"driver_restarts": self._driver_restarts})
+        meta = {"timing": self.timing.spent(), "driver_restarts": self._driver_restarts}
+        meta |= {"config": result_fields(self.config)}
+        self.files.save(self.learner.state(), meta | self._scoring.meta())
         self.files.write_law(self.learner.snapshot())
-        self._saved_at, self._saved_step = time.monotonic(), self.learner.step
-
-    def _check(self) -> Check:
-        """Checks the law beside constant knobs, and says before what it costs."""
-        self.timing.begin_step()
-        self._progress.message(
-            f"--check: {self.config.check // ROUNDS * ROUNDS} more evaluations of f, a third under the law and a third "
-            f"under each of two constant knobs, at the same fresh conditions"
-        )
-        return run_check(self.rounds, self.job, self.files, self.learner.snapshot())
+        self._saved_at, self._saved_state = time.monotonic(), self._state
 
     @property
     def _driver_restarts(self) -> int:
@@ -257,7 +256,11 @@ class Trainer:
 
     def finish(self, pictures: bool = True) -> dict[str, Any]:
         """Checks the law if asked to, writes what a finished run leaves, shows the table, and returns the summary."""
-        check = self._check() if self.config.check else None
+        check = None
+        if self.config.check:
+            self.timing.begin_step()
+            self._progress.message(cost_words(self.config.check))
+            check = run_check(self.rounds, self.job, self.files, self.learner.snapshot())
         self.timing.stop()
         self._progress.close()
         snapshot = self.learner.snapshot()
@@ -266,7 +269,7 @@ class Trainer:
             "training_steps": self.learner.step,
             "env_steps": self.learner.env_steps,
             "objective_evaluations": self.learner.evaluations,
-            "eval_evaluations": self._eval_evaluations,
+            "eval_evaluations": self._scoring.evaluations,
             "lost_evaluations": self._archive.lost + self.rounds.lost,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
@@ -281,7 +284,7 @@ class Trainer:
         summary |= known_regret(self.config, snapshot)
         self.files.write_law(snapshot)
         self.files.write_json("timing.json", self.timing.summary())
-        self.files.write_json("summary.json", summary)
+        summary = self.files.write_json("summary.json", summary)
         drawn: list[str] = []
         if pictures:
             from ppo.training.plots import draw  # matplotlib comes with it
@@ -289,5 +292,5 @@ class Trainer:
             objective = self.config.problem().objective()
             drawn = draw(self.files.path, self.files.rows, self.timing, self.evaluator, objective, snapshot)
         if not self.quiet:
-            print(table(summary, self.timing, self.files.path, drawn))
+            print(table(summary, self.timing, self.files, drawn))
         return summary

@@ -104,6 +104,15 @@ class SimulatedDisk(Disk):
         self._begin("rename to", to.name)
         self._may_fail()
         super().rename(path, to)
+        self._renamed(path, to)
+
+    def rename_new(self, path: pathlib.Path, to: pathlib.Path) -> None:
+        self._begin("rename to new", to.name)
+        self._may_fail()
+        super().rename_new(path, to)
+        self._renamed(path, to)
+
+    def _renamed(self, path: pathlib.Path, to: pathlib.Path) -> None:
         self._names[to] = self._names.pop(path)
         inode = self._names[to]
 

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import pathlib
 import tempfile
+import types
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -123,7 +124,12 @@ def simulate(schedule: Schedule) -> Outcome:
         def make_pool(*_: Any) -> DealingPool:
             return DealingPool(job, SimulatedFleet(world, drivers), schedule.drivers, TIMEOUT)
 
-        with mock.patch("ppo.data.disk.disk", disk), mock.patch("ppo.training.trainer.make_pool", make_pool):
+        clock = types.SimpleNamespace(perf_counter=lambda: world.clock)
+        with (
+            mock.patch("ppo.data.disk.disk", disk),
+            mock.patch("ppo.training.trainer.make_pool", make_pool),
+            mock.patch("ppo.training.rounds.time", clock),
+        ):
             found = None
             while found is None and not problem:
                 lives += 1

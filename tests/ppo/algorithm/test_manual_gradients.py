@@ -1,6 +1,7 @@
 """The gradients derived by hand agree with autograd's, in float64 to 1e-10, and train as well."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -144,3 +145,22 @@ def test_learning_is_the_same(tmp_path):
         for how in ("autograd", "manual")
     ]
     assert errors[1] == pytest.approx(errors[0], rel=0.2)  # of an error that has fallen by four orders of magnitude
+
+
+def test_memory_is_that_of_the_largest_batch_and_no_bit_depends_on_those_before():
+    spec = NetworkSpec(5, (64, 64), "tanh", "gaussian", 2)
+    _, _, manual = both(spec, CONFIGS[1])
+    manual.values(batch_for(spec, 4000).obs)
+    tracemalloc.start()
+    try:
+        for n in range(0, 4000, 40):
+            manual.values(np.zeros((n, 5)))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000  # bytes; for each number of rows of its own it would be 400 MB
+    for n in (60, 0, 13, 61, 1, 4001, 60):
+        batch, (_, _, fresh) = batch_for(spec, n, seed=n), both(spec, CONFIGS[1])
+        assert manual.values(batch.obs).tobytes() == fresh.values(batch.obs).tobytes()
+        if n:
+            assert manual.gradient(batch, 0.1, True)[0].tobytes() == fresh.gradient(batch, 0.1, True)[0].tobytes()

@@ -259,7 +259,7 @@ def test_two_processes_do_not_write_to_one_run(tmp_path):
     with Trainer(resolve(config), tmp_path / "run", quiet=True) as trainer:
         next(trainer)
         spent = os.path.getsize(tmp_path / "count")
-        with pytest.raises(UsageError, match=r"archive\.bin: another process is writing to it") as told:
+        with pytest.raises(UsageError, match=r"--resume .*run: another process is training in it") as told:
             run(config, tmp_path / "run", resume=True)
         assert "\n" not in str(told.value)
         assert os.path.getsize(tmp_path / "count") == spent

@@ -23,7 +23,7 @@ def run(config, path, **options):
     return train(config, path, quiet=True, pictures=False, **options)
 
 
-def killed_at(step, config, path, kind=Learner):
+def killed_at(step, config, path, kind=Learner, **options):
     """Leaves what a run leaves that was killed in training step ``step``: the last checkpoint, and rows after it."""
 
     class Killed(BaseException):
@@ -39,7 +39,7 @@ def killed_at(step, config, path, kind=Learner):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "learn", learn)
         with pytest.raises(Killed):
-            run(config, path)
+            run(config, path, **options)
 
 
 @pytest.mark.parametrize("step", [7, 8, 13, 20, 22])
@@ -99,7 +99,9 @@ def test_damaged_metrics_are_refused(tmp_path):
         run(CONFIG, tmp_path / "cut", resume=True)
 
 
-def test_ctrl_c_finishes_the_step_and_the_run_can_go_on(tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_finishes_the_step_and_the_run_can_go_on(number, code, tmp_path):
     flags = (
         "--training-steps 60 --eval-every 5 --evaluation-cost-ms 0.3 --hidden-sizes 8 --update-epochs 2 --no-pictures"
     )
@@ -112,9 +114,10 @@ def test_ctrl_c_finishes_the_step_and_the_run_can_go_on(tmp_path):
     metrics = tmp_path / "cut" / "metrics.csv"
     while process.poll() is None and not (metrics.exists() and len(metrics.read_text().splitlines()) > 2):
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     errors = process.communicate(timeout=30)[1].splitlines()
-    assert process.returncode == 130
+    assert process.returncode == code
+    assert RunDir(tmp_path / "cut").load("--resume")[0]["counters"][0] > 5
     assert "--resume" in errors[-1]
     assert not any("Traceback" in line for line in errors)
     resume = [sys.executable, "-m", "ppo.train", "--resume", str(tmp_path / "cut"), "--drivers", "1", "--no-pictures"]

@@ -1,5 +1,6 @@
 """Iterating a Trainer gives each training step once, and leaving it, however, leaves a sound checkpoint behind."""
 
+import contextlib
 import dataclasses
 import itertools
 import time
@@ -120,14 +121,47 @@ def test_a_failure_of_the_learner_overwrites_no_checkpoint(before, tmp_path, mon
     assert resumed(tmp_path / "run") == digest
 
 
-def test_a_failure_of_an_evaluation_overwrites_no_checkpoint(tmp_path, monkeypatch, digest):
-    monkeypatch.setattr(Evaluator, "score", lambda self, trajectory: 1 / 0)
-    with pytest.raises(ZeroDivisionError), trainer_of(tmp_path / "run", checkpoint_every=2) as trainer:
-        list(trainer)
-    monkeypatch.undo()
-    assert trainer.learner.step == 3
-    assert saved(tmp_path / "run") == 2  # of the third step, the row is missing
-    assert resumed(tmp_path / "run") == digest
+@pytest.mark.parametrize("env", ["sphere", "CartPole-v1"])
+@pytest.mark.parametrize("step", [3, 7])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_a_step_whose_evaluation_fails_is_saved_and_evaluated_later(env, step, error, tmp_path, monkeypatch, bits):
+    config = dataclasses.replace(SMALL, env=env, time_steps=2 if env == "sphere" else 10)
+    expected = bits(tmp_path / "whole", train(config, tmp_path / "whole", quiet=True, pictures=False))
+    original = Evaluator.score
+
+    def score(self, trajectory):
+        if trajectory.versions[0] == step:
+            raise error
+        return original(self, trajectory)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Evaluator, "score", score)
+        for resume in (False, True):
+            with pytest.raises(error):
+                train(config, tmp_path / "run", quiet=True, pictures=False, resume=resume)
+            assert saved(tmp_path / "run") == step
+    summary = train(config, tmp_path / "run", quiet=True, pictures=False, resume=True)
+    assert bits(tmp_path / "run", summary) == expected
+
+
+def test_an_evaluation_that_failed_is_made_again_and_its_step_comes_once(tmp_path, monkeypatch, digest):
+    original, failures = Evaluator.score, [ZeroDivisionError]
+
+    def score(self, trajectory):
+        if failures:
+            raise failures.pop()
+        return original(self, trajectory)
+
+    monkeypatch.setattr(Evaluator, "score", score)
+    steps = []
+    with trainer_of(tmp_path / "run") as trainer:
+        while not trainer.complete:
+            with contextlib.suppress(ZeroDivisionError):
+                steps.append(next(trainer))
+        assert trainer.finish(pictures=False)["policy_sha256"] == digest
+    assert [step.number for step in steps] == list(range(1, 8))
+    assert [step.number for step in steps if step.score is not None] == [3, 6, 7]
+    assert [row["training_step"] for row in trainer.files.rows] == [3, 6, 7]
 
 
 def test_a_checkpoint_is_written_every_so_many_steps(tmp_path):
@@ -145,12 +179,13 @@ def test_a_checkpoint_is_written_every_so_many_steps(tmp_path):
         (1e9, [None] * 6 + [7]),
     ],
 )
-def test_a_checkpoint_is_written_after_so_many_seconds(seconds, expected, tmp_path, monkeypatch):
+@pytest.mark.parametrize("env", ["sphere", "CartPole-v1"])
+def test_a_checkpoint_is_written_after_so_many_seconds(env, seconds, expected, tmp_path, monkeypatch):
     now = [100.0]
     stub = types.SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter)
     monkeypatch.setattr("ppo.training.trainer.time", stub)
     found = []
-    with trainer_of(tmp_path / "run", checkpoint_seconds=seconds) as trainer:
+    with trainer_of(tmp_path / "run", env=env, time_steps=2, checkpoint_seconds=seconds) as trainer:
         now[0] += 10.0  # the first step, and each one after it
         for _ in trainer:
             found.append(saved(tmp_path / "run"))
