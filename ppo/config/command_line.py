@@ -24,7 +24,7 @@ from ppo.config.paths import check_path
 from ppo.config.signals import ended_by_signals, words_and_code
 
 T = TypeVar("T")
-WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "checkpoint_every", "checkpoint_seconds")
+WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds")
 WHAT_IS_SHOWN = ("quiet", "track", "pictures", "profile")
 WITH_RESUME = ("resume", *WHERE_IT_RUNS, *WHAT_IS_SHOWN)
 """The flags that --resume may be combined with: none that a result depends on."""

@@ -39,7 +39,11 @@ class Config:
     backend: Literal["process", "thread"] = "process"
     """Whether a driver is a process or a thread. Changes no result."""
     driver_timeout: float = 600.0
-    """Seconds after which a driver that has not answered is replaced; 0 for no limit."""
+    """Seconds after which a driver that has not answered is replaced; 0 for no limit. Without driver processes the
+    training ends there."""
+    close_timeout: float = 10.0
+    """Seconds that drivers may take to close their environments at the end; then they are ended, with all that they
+    have started. Changes no result."""
     sampler: str | None = None
     """Start states: random, lhs, uncertainty, heterogeneous, env (the environment's own), a mix such as random:2,lhs:1,
     or package.module:Class (tuning: random; control: env). A model plans its rounds by itself."""

@@ -33,7 +33,7 @@ AT_LEAST_1 = (
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
     *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "update_damping", "warmup", "rank_fade"),
-    *("learning_rate_power", "checkpoint_seconds", "check"),
+    *("learning_rate_power", "checkpoint_seconds", "check", "close_timeout"),
 )
 ABOVE_0 = ("learning_rate", "clip_coef", "init_std", "target_kl", "std_floor_power", "density_bandwidth")
 AT_MOST_1 = ("gamma", "gae_lambda", "warmup")

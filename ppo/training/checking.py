@@ -61,7 +61,7 @@ def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Ch
     job = make_job(config, None)
     archive = RunArchive(config, job, files.path, f"RUN_DIR {files.shown}")
     with (
-        make_pool(job, config.drivers, config.backend, config.driver_timeout) as pool,
+        make_pool(job, config.drivers, config.backend, config.driver_timeout, config.close_timeout) as pool,
         archive.recording(lambda kind, evaluations: None) as recorder,
     ):
         return run_check(Rounds(pool, job, recorder, Timing()), job, files, snapshot)

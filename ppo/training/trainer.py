@@ -130,7 +130,7 @@ class Trainer:
             stack.enter_context(threadpool_limits(1, "blas"))
             if self._resume:
                 stack.enter_context(self.files.locked())
-            pool = make_pool(self.job, config.drivers, config.backend, config.driver_timeout)
+            pool = make_pool(self.job, config.drivers, config.backend, config.driver_timeout, config.close_timeout)
             self.pool = stack.enter_context(pool)
             if not self._resume:
                 self.files.create(config)
