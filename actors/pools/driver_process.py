@@ -27,8 +27,7 @@ PR_SET_PDEATHSIG = 1
 
 def main(connection: Connection, job: Job, index: int) -> None:
     """Runs a driver until the learner ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to handle
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _leave_signals_to_the_learner()
     _stand_alone()
     try:
         if _receive(connection) != protocol.START:
@@ -108,6 +107,17 @@ def _send(connection: Connection, message: bytes) -> None:
         connection.send_bytes(message)
     except OSError:
         raise LearnerGoneError from None
+
+
+def _leave_signals_to_the_learner() -> None:
+    """Lets signals pass that are sent to all processes of a run: the learner ends its drivers, or else their keeper does.
+
+    They are handled, not ignored or blocked, which what an environment starts would inherit.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _stand_alone() -> None:

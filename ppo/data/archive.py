@@ -64,6 +64,9 @@ class Archive:
     Args:
         path: the file, which is there already.
 
+    Attributes:
+        length: number of its bytes.
+
     Raises:
         UsageError: it cannot be written to.
     """
@@ -78,6 +81,7 @@ class Archive:
         if not locked(self._file):
             used.disk.close(self._file)
             raise UsageError(f"{path}: another process is writing to it; wait for that one, or end it") from None
+        self.length = path.stat().st_size
 
     def add_rows(self, rows: np.ndarray) -> None:
         """Appends rows as one record."""
@@ -136,6 +140,7 @@ class Archive:
             return
         try:
             write_all(self._file, record)
+            self.length += len(record)
         except OSError as error:
             self._broken = True
             raise unwritable(self.path, error) from None
@@ -191,6 +196,7 @@ def reopen(path: pathlib.Path, contents: Contents) -> Archive:
             raise UsageError(f"{path}: another process has just written to it; try again")
         if contents.cut:
             used.disk.truncate(path, contents.end)
+            archive.length = contents.end
     except OSError as error:
         archive.close()
         raise unwritable(path, error) from None

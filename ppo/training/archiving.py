@@ -66,12 +66,21 @@ class RunArchive:
         self.too_few = f"--reuse: {len(sound)} evaluations are kept, and are too few for a law to start from"
         return sound[:0]
 
-    def check_whole(self, step: int) -> None:
-        """Checks that the archive lacks no training step from ``step`` on, which is where the checkpoint stands.
+    def check_whole(self, step: int, length: int) -> None:
+        """Checks that the archive lacks nothing that the checkpoint rests on, nor a training step after it.
+
+        Args:
+            step: training step of the checkpoint.
+            length: bytes of the archive that were durable when it was written.
 
         Raises:
-            UsageError: it lacks one that later ones rest on.
+            UsageError: it does.
         """
+        if self._contents is not None and self._contents.end < length:
+            raise UsageError(
+                f"{self._name}: {NAME} is damaged at byte {self._contents.end}, and checkpoint.npz rests on {length}; "
+                f"restore it from a copy, or remove checkpoint.npz to evaluate again what is lost"
+            )
         if self._replay and (gap := self._replay.first_gap(step)) is not None:
             raise UsageError(
                 f"{self._name}: the archive lacks training step {gap}, and there is no checkpoint after it"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from actors.npz import NpzError, read_npz
 from env.errors import UsageError
 from ppo.data.files import write_atomically
 
@@ -28,11 +29,11 @@ def load_checkpoint(
     """
     name = f"{flag} {shown or path.parent}"
     try:
-        # Opened here, since np.load leaves a file that it opened itself open where it cannot read it.
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            state = {name: file[name] for name in file.files}
+        state = read_npz(path, f"{name}: {path.name} is damaged")
         return state, json.loads(state.pop("meta").tobytes())
     except FileNotFoundError:
         raise UsageError(f"{name}: there is no {path.name} in it") from None
-    except Exception as error:  # a flipped byte can surface as almost anything
+    except NpzError as error:
+        raise UsageError(str(error)) from None
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise UsageError(f"{name}: {path.name} is damaged ({error})") from None

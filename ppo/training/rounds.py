@@ -54,7 +54,9 @@ class Rounds:
         """Evaluations that were in flight when drivers were lost."""
         return self.recorder.lost if self.recorder else 0
 
-    def sync(self) -> None:
-        """Makes what was recorded durable."""
-        if self.recorder:
-            self.recorder.archive.sync()
+    def sync(self) -> int:
+        """Makes what was recorded durable, and returns the length of the archive, 0 where there is none."""
+        if not self.recorder:
+            return 0
+        self.recorder.archive.sync()
+        return self.recorder.archive.length

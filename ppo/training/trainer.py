@@ -117,7 +117,7 @@ class Trainer:
         self._tracker = Tracker(track, self._kept + 1)
         self._scoring = Scoring(config, self.learner, self.evaluator, self.files, self._tracker, self._meta)
         if not self.complete:
-            self._archive.check_whole(self.learner.step)
+            self._archive.check_whole(self.learner.step, int(self._meta.get("archive_bytes", 0)))
         if len(reused) and self.learner.step == 0:
             with threadpool_limits(1, "blas"):  # as in the context: more threads may change the last bits
                 self.learner.imitate(reused["x"], reused["c"], reused["f"])
@@ -242,8 +242,8 @@ class Trainer:
 
     def _save(self) -> None:
         """Writes a checkpoint and the law; what they rest on is durable before."""
-        self.rounds.sync()
-        meta = {"timing": self.timing.spent(), "driver_restarts": self._driver_restarts}
+        archive_bytes = self.rounds.sync()
+        meta = {"archive_bytes": archive_bytes, "timing": self.timing.spent(), "driver_restarts": self._driver_restarts}
         meta |= {"config": result_fields(self.config)}
         self.files.save(self.learner.state(), meta | self._scoring.meta())
         self.files.write_law(self.learner.snapshot())
