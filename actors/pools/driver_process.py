@@ -110,7 +110,7 @@ def _send(connection: Connection, message: bytes) -> None:
 
 
 def _leave_signals_to_the_learner() -> None:
-    """Lets signals pass that are sent to all processes of a run: the learner ends its drivers, or else their keeper does.
+    """Lets signals pass that all processes of a run get: the learner ends its drivers, or else their keeper does.
 
     They are handled, not ignored or blocked, which what an environment starts would inherit.
     """

@@ -126,7 +126,10 @@ class RunDir:
         """
         if not (self.path / "config.json").is_file():
             raise UsageError(f"{flag} {self.shown}: not a run directory, there is no config.json in it")
-        return read_config(self.path / "config.json", flag)
+        try:
+            return read_config(self.path / "config.json", flag)
+        except UsageError as error:
+            raise UsageError(str(error).replace(str(self.path), str(self.shown), 1)) from None
 
     def summary(self) -> dict[str, Any] | None:
         """Returns what a finished run's ``summary.json`` holds; None where there is none."""

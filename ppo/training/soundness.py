@@ -15,6 +15,9 @@ from ppo.config.command_line import WHERE_IT_RUNS
 NEVER_NEGATIVE = ("counters", "steps", "count", "exp_avg_sq", "square", "m2", "imagined", "collected", "finished_at")
 """Arrays, by the last part of their names, that count something or are means of squares."""
 
+OUT_OF_USE = "remembered.means"
+"""Infinite for components that are not in use."""
+
 
 def flaw(state: State, learner: Learner) -> str:
     """Returns what is wrong with the content of a state whose arrays have the learner's names and shapes, or nothing.
@@ -28,7 +31,7 @@ def flaw(state: State, learner: Learner) -> str:
         like = ours[name] if name in ours and ours[name].size else array  # what a model has not filled yet has no type
         if array.dtype.kind not in "biuf" or array.dtype.kind != like.dtype.kind:
             return f"{name} is of type {array.dtype}"
-        if not np.isfinite(array).all():
+        if np.isnan(array).any() or (name != OUT_OF_USE and np.isinf(array).any()):
             return f"{name} is not finite"
         if name.rpartition(".")[2] in NEVER_NEGATIVE and (array < 0).any():
             return f"{name} is negative"
