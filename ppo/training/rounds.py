@@ -35,7 +35,7 @@ class Rounds:
             FloatingPointError: the environment gave a value that is not finite.
             UsageError: the archive is another run's, or cannot be written to.
         """
-        started, done = time.perf_counter(), None
+        started, done = time.monotonic(), None
         try:
             if self.recorder:
                 self.recorder.begin(kind, step, snapshot, self.pool.drivers)
@@ -46,7 +46,7 @@ class Rounds:
                 self.recorder.end(done is not None)
         check_finite(done.trajectory, kind in SAMPLED and self._job.evaluate_starts)
         self._timing.add("broadcast", done.broadcast)
-        self._timing.add(PHASE_OF.get(kind, "evaluate"), time.perf_counter() - started - done.broadcast)
+        self._timing.add(PHASE_OF.get(kind, "evaluate"), max(0.0, time.monotonic() - started - done.broadcast))
         return done.trajectory
 
     @property

@@ -17,6 +17,7 @@ from actors.pools.dealing import MAX_FAILURES, DealingPool
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig, resolve
 from ppo.data.archive import NAME, read_archive
+from ppo.data.disk import Disk
 from ppo.data.rows import accepted, in_order
 from ppo.training.job import make_job
 from ppo.training.trainer import Trainer
@@ -104,6 +105,23 @@ class NoResources:
 
 
 @contextlib.contextmanager
+def in_world(world: World, disk: Disk, job: Job, drivers: Drivers, count: int) -> Iterator[None]:
+    """Puts a trainer on a simulated disk, with so many simulated drivers, by the virtual clock."""
+
+    def make_pool(*_: Any) -> DealingPool:
+        return DealingPool(job, SimulatedFleet(world, drivers), count, TIMEOUT)
+
+    clock = types.SimpleNamespace(monotonic=lambda: world.clock)
+    with (
+        quick(),
+        mock.patch("ppo.data.disk.disk", disk),
+        mock.patch("ppo.data.archive.time", clock),
+        mock.patch("ppo.training.trainer.make_pool", make_pool),
+    ):
+        yield
+
+
+@contextlib.contextmanager
 def quick() -> Iterator[None]:
     """Leaves out what costs time and changes nothing."""
     with (
@@ -118,18 +136,9 @@ def simulate(schedule: Schedule) -> Outcome:
     config, job, drivers = scenario(schedule.scenario)
     world, steps, lives = World(schedule), 0, 0
     problem = ""
-    with quick(), tempfile.TemporaryDirectory(dir=MEMORY) as path:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as path:
         disk, run = SimulatedDisk(pathlib.Path(path), world), pathlib.Path(path, "run")
-
-        def make_pool(*_: Any) -> DealingPool:
-            return DealingPool(job, SimulatedFleet(world, drivers), schedule.drivers, TIMEOUT)
-
-        clock = types.SimpleNamespace(perf_counter=lambda: world.clock)
-        with (
-            mock.patch("ppo.data.disk.disk", disk),
-            mock.patch("ppo.training.trainer.make_pool", make_pool),
-            mock.patch("ppo.training.rounds.time", clock),
-        ):
+        with in_world(world, disk, job, drivers, schedule.drivers):
             found = None
             while found is None and not problem:
                 lives += 1

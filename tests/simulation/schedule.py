@@ -61,10 +61,10 @@ def draw(seed: int, scenarios: int) -> Schedule:
     """Draws the schedule of a seed."""
     rng = random.Random(seed)
     faults = []
-    for _ in range(rng.choice((1, 2, 3, 3, 4, 5, 8))):
+    for _ in range(rng.choice((2, 3, 4, 5, 6, 8, 10))):
         kind = rng.choice(rng.choice((MESSAGES, MESSAGES, DRIVERS, DRIVERS)))
-        faults.append(Fault(kind, rng.randrange(60 if kind in MESSAGES else 30), rng.random()))
-    if rng.random() < 0.15:
+        faults.append(Fault(kind, rng.randrange(50 if kind in MESSAGES else 20), rng.random()))
+    if rng.random() < 0.18:
         count = rng.choice((1, 1, 2))
         faults += [Fault(rng.choice(LEARNER), rng.randrange(120), rng.random()) for _ in range(count)]
     return Schedule(
