@@ -1,9 +1,11 @@
 """The archive: one append-only file with a row for every evaluation of f, written before anything learns from it.
 
     header    magic, version, length, JSON (the problem's signature, the fields of a row), CRC-32
-    records   ROWS, BEGIN and LOST, see ppo.data.records
+    records   ROWS, BEGIN, LOST and DURABLE, see ppo.data.records
 
-What an interrupted write left at its end is cut off, and never believed. Damage before the end is refused.
+What an interrupted write left at its end is cut off, and never believed. A power failure may keep a later write and not
+an earlier one; so what follows the first damaged byte is cut off where nothing from there on was durable yet. Damage to
+what was durable is refused.
 """
 
 import json
@@ -22,7 +24,7 @@ from ppo.config.file import nested_deeply
 from ppo.data import disk as used
 from ppo.data.files import unwritable, write_all
 from ppo.data.locks import locked
-from ppo.data.records import RecordType, Scan, pack_record, scan_records
+from ppo.data.records import OFFSET, RecordType, Scan, pack_record, scan_records
 from ppo.data.rows import KEY
 
 NAME = "archive.bin"
@@ -81,7 +83,7 @@ class Archive:
         if not locked(self._file):
             used.disk.close(self._file)
             raise UsageError(f"{path}: another process is writing to it; wait for that one, or end it") from None
-        self.length = path.stat().st_size
+        self.length, self._to_mark = path.stat().st_size, False
 
     def add_rows(self, rows: np.ndarray) -> None:
         """Appends rows as one record."""
@@ -119,13 +121,15 @@ class Archive:
             except OSError as error:
                 self._broken = True
                 raise unwritable(self.path, error) from None
-            self._unsynced = False
+            self._unsynced, self._to_mark = False, True
         self._synced_at = time.monotonic()
 
     def close(self) -> None:
-        """Makes what was written durable, and closes the file."""
+        """Makes what was written durable, says so at the end of the file, and closes it."""
         try:
             self.sync()
+            if self._to_mark:
+                self._append(b"")
         finally:
             self._broken = True
             used.disk.close(self._file)
@@ -138,6 +142,9 @@ class Archive:
         """
         if self._broken:
             return
+        if self._to_mark:
+            record = pack_record(RecordType.DURABLE, OFFSET.pack(self.length)) + record
+            self._to_mark = False
         try:
             write_all(self._file, record)
             self.length += len(record)
@@ -155,8 +162,9 @@ def header(signature: Signature, row: np.dtype) -> bytes:
 
 
 def new_archive(signature: Signature, rows: np.ndarray) -> bytes:
-    """Returns the bytes of an archive that holds ``rows``."""
-    return header(signature, rows.dtype) + (pack_record(RecordType.ROWS, rows.tobytes()) if len(rows) else b"")
+    """Returns the bytes of an archive that holds ``rows``, to be written at once and made durable."""
+    start = header(signature, rows.dtype) + (pack_record(RecordType.ROWS, rows.tobytes()) if len(rows) else b"")
+    return start + pack_record(RecordType.DURABLE, OFFSET.pack(len(start)))
 
 
 def read_archive(path: pathlib.Path, name: str) -> Contents:
@@ -172,11 +180,11 @@ def read_archive(path: pathlib.Path, name: str) -> Contents:
     start, content = _parse_header(data, f"{name}: {path.name}")
     row = _row_type(content["fields"], f"{name}: {path.name}")
     scan = scan_records(data, start)
-    sizes = {RecordType.BEGIN: _BEGIN.size, RecordType.LOST: _LOST.size}
+    sizes = {RecordType.BEGIN: _BEGIN.size, RecordType.LOST: _LOST.size, RecordType.DURABLE: OFFSET.size}
     if any(len(record) != sizes.get(kind, len(record) // row.itemsize * row.itemsize) for kind, record in scan.records):
         raise UsageError(f"{name}: {path.name} is damaged: a record has another size than what it holds")
     rows = _all_rows(scan, row)
-    if scan.damaged:
+    if scan.damaged and (scan.durable is None or scan.end < scan.durable):
         raise UsageError(
             f"{name}: {path.name} is damaged at byte {scan.end} of {len(data)}: {len(rows)} rows before are sound, and "
             f"others follow; restore it from a copy, or give up what follows with truncate -s {scan.end}"
@@ -264,6 +272,6 @@ def _lost(scan: Scan, row: np.dtype) -> int:
             _, _, missing, in_flight, per_slot = _BEGIN.unpack(content)
         elif kind == RecordType.LOST:
             lost += _LOST.unpack(content)[0]
-        else:
+        elif kind == RecordType.ROWS:
             missing -= min(missing, len(content) // row.itemsize // max(per_slot, 1))
     return lost + min(missing, in_flight) * per_slot

@@ -12,6 +12,8 @@ from enum import IntEnum
 MARK = b"\xf1rec"
 _FRAME = struct.Struct("<4sB3xII")
 _CHECKSUM = struct.Struct("<I")
+OFFSET = struct.Struct("<Q")
+"""Content of a record that says how much was durable."""
 FRAME_BYTES = _FRAME.size + _CHECKSUM.size
 
 
@@ -21,6 +23,7 @@ class RecordType(IntEnum):
     ROWS = 1  # evaluations
     BEGIN = 2  # a round that is dealt out from here on
     LOST = 3  # evaluations that were in flight when a driver was lost
+    DURABLE = 4  # an offset before which all was durable
 
 
 _TYPES = frozenset(RecordType)
@@ -33,12 +36,14 @@ class Scan:
     Attributes:
         records: type and content of each sound record, in order.
         end: offset of the first byte that belongs to none of them.
-        damaged: whether a sound record comes after that byte, so that it is no interrupted write.
+        damaged: whether a sound record comes after that byte.
+        durable: offset before which all was durable, by the records of the whole file; None where none says so.
     """
 
     records: list[tuple[RecordType, memoryview]]
     end: int
     damaged: bool
+    durable: int | None
 
 
 def pack_record(kind: RecordType, content: bytes) -> bytes:
@@ -49,16 +54,20 @@ def pack_record(kind: RecordType, content: bytes) -> bytes:
 
 def scan_records(data: bytes, start: int) -> Scan:
     """Reads records from ``start`` on, up to the first byte that is not sound."""
-    records, end = [], start
+    records: list[tuple[RecordType, memoryview]] = []
+    end = start
     for kind, content, after in _sound_records(data, start):
         records.append((kind, content))
         end = after
-    later = data.find(MARK, end + 1) if end < len(data) else -1
-    while later >= 0:
-        if any(True for _ in _sound_records(data, later)):
-            return Scan(records, end, True)
-        later = data.find(MARK, later + 1)
-    return Scan(records, end, False)
+    after_damage: list[tuple[RecordType, memoryview]] = []
+    at = data.find(MARK, end + 1) if end < len(data) else -1
+    while at >= 0:
+        later = list(_sound_records(data, at))
+        after_damage += [(kind, content) for kind, content, _ in later]
+        at = data.find(MARK, later[-1][2] if later else at + 1)
+    marks = [content for kind, content in records + after_damage if kind == RecordType.DURABLE]
+    durable = max((OFFSET.unpack(content)[0] for content in marks if len(content) == OFFSET.size), default=None)
+    return Scan(records, end, bool(after_damage), durable)
 
 
 def _sound_records(data: bytes, at: int) -> Iterator[tuple[RecordType, memoryview, int]]:

@@ -50,13 +50,17 @@ def round_rows(a_job, kind=Kind.COLLECT, step=0):
     return rows_from(a_job, collected(a_job, kind, step), kind, step)
 
 
-def written(path, a_job, parts, reused=None):
-    """Writes an archive with a record for each array of rows; returns where each record begins, and the end."""
+def written(path, a_job, parts, reused=None, killed=False):
+    """Writes an archive with a record for each array of rows; returns where each record begins, and the end.
+
+    Who writes it is killed before the end, or says there that all is durable.
+    """
     path.write_bytes(new_archive(signature(a_job), np.empty(0, row_type(a_job)) if reused is None else reused))
     archive, places = Archive(path), [path.stat().st_size]
     for rows in parts:
         archive.add_rows(rows)
         places.append(path.stat().st_size)
+    archive._broken = killed  # so that nothing more is written
     archive.close()
     return places
 

@@ -38,9 +38,10 @@ class Kept:
 
     @property
     def records(self):
-        """Types of the records in the file."""
+        """Types of the records in the file, without those that say what is durable."""
         start = len(header(signature(self.job), row_type(self.job)))
-        return [kind for kind, _ in scan_records(self.path.read_bytes(), start).records]
+        kinds = [kind for kind, _ in scan_records(self.path.read_bytes(), start).records]
+        return [kind for kind in kinds if kind != RecordType.DURABLE]
 
     @property
     def contents(self):

@@ -31,7 +31,7 @@ def test_sound_records_are_read_from_where_they_begin():
     assert scanned(b"") == ([], 0, False)
 
 
-@pytest.mark.parametrize("kind", [0, 4, 255])
+@pytest.mark.parametrize("kind", [0, 5, 255])
 def test_a_record_of_an_unknown_type_is_not_sound(kind):
     sound = pack_record(RecordType.LOST, b"1234")
     unknown = pack_record(kind, b"1234")
@@ -50,3 +50,15 @@ def test_what_follows_a_torn_record_says_whether_it_was_the_last_one():
 def test_zeros_after_the_records_are_an_interrupted_write():
     sound = pack_record(RecordType.ROWS, b"x" * 40)
     assert scanned(sound + bytes(4096)) == ([(RecordType.ROWS, b"x" * 40)], len(sound), False)
+
+
+def test_the_most_that_any_sound_record_calls_durable_counts():
+    def durable(offset):
+        return pack_record(RecordType.DURABLE, struct.pack("<Q", offset))
+
+    rows = pack_record(RecordType.ROWS, b"rows")
+    assert scan_records(rows, 0).durable is None
+    assert scan_records(durable(0) + rows + durable(7), 0).durable == 7
+    assert scan_records(durable(9) + rows + durable(7), 0).durable == 9
+    assert scan_records(durable(0) + rows[:-1] + durable(7) + rows, 0).durable == 7  # behind the damage
+    assert scan_records(durable(0) + durable(7)[:-1], 0).durable == 0
