@@ -103,7 +103,7 @@ def _config_of(files: RunDir) -> Config:
         check_ranges(config)
         config.problem().describe()
     except UsageError as error:
-        raise UsageError(f"RUN_DIR {files.path}: by its config.json, {error}") from None
+        raise UsageError(f"RUN_DIR {files.shown}: by its config.json, {error}") from None
     return config
 
 
@@ -115,22 +115,22 @@ def _law_of(files: RunDir, problem: Problem) -> Snapshot:
     """
     path, described = files.path, problem.describe()
     if not (path / "law.npz").is_file():
-        raise UsageError(f"RUN_DIR {path}: there is no law.npz in it yet; go on with --resume {path}")
+        raise UsageError(f"RUN_DIR {files.shown}: there is no law.npz in it yet; go on with --resume {files.shown}")
     try:
         snapshot = load_snapshot(path / "law.npz")
     except ValueError as error:
-        raise UsageError(f"RUN_DIR {path}: its law.npz is damaged or of another version: {error}") from None
+        raise UsageError(f"RUN_DIR {files.shown}: its law.npz is damaged or of another version: {error}") from None
     except OSError as error:
-        raise UsageError(f"RUN_DIR {path}: its law.npz cannot be read ({error.strerror})") from None
+        raise UsageError(f"RUN_DIR {files.shown}: its law.npz cannot be read ({error.strerror})") from None
     spec, ours = snapshot.spec, (described.obs_dim, described.action_dim, described.choices)
     if (spec.obs_dim, spec.action_dim, spec.choices) != ours:
         raise UsageError(
-            f"RUN_DIR {path}: its law.npz is of another problem than its config.json: it observes {spec.obs_dim} "
-            f"values and chooses {spec.action_dim}, where --env {problem.env} has {ours[0]} and {ours[1]}"
+            f"RUN_DIR {files.shown}: its law.npz is of another problem than its config.json: it observes "
+            f"{spec.obs_dim} values and chooses {spec.action_dim}, where --env {problem.env} has {ours[0]} and {ours[1]}"
         )
     with np.errstate(all="ignore"):
         if not np.isfinite(Policy(snapshot).mode(np.zeros((1, spec.obs_dim)))).all():
-            raise UsageError(f"RUN_DIR {path}: its law.npz is damaged: what it does is not finite")
+            raise UsageError(f"RUN_DIR {files.shown}: its law.npz is damaged: what it does is not finite")
     return snapshot
 
 
@@ -166,7 +166,7 @@ def _write(files: RunDir, summary: dict[str, Any]) -> None:
     try:
         files.write_json("evaluation.json", summary)
     except ValueError:
-        raise UsageError(f"RUN_DIR {files.path}: f, or what the law does, is not finite everywhere") from None
+        raise UsageError(f"RUN_DIR {files.shown}: f, or what the law does, is not finite everywhere") from None
 
 
 def _returns(problem: Problem, policy: Policy) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Any
 from env.errors import UsageError
 from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
+from ppo.config.memory import check_memory
 from ppo.config.signals import handling_signals, raise_for
 from ppo.training.run_dir import RunDir, check_free, default_path
 
@@ -53,6 +54,7 @@ def train(
     if not resume:
         check_free(files.shown)  # Trainer does so too, but torch would be imported first
     resolved = resolve(config)
+    check_memory(resolved)
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)

@@ -10,6 +10,7 @@ from actors.seeding import MAX_SEED
 from env.errors import UsageError
 from ppo.config import resolve
 from ppo.config.command_line import ConfigArguments, given_flags, parse_as, run_main
+from ppo.config.memory import check_memory
 from ppo.experiments.search import Search, check_packages, tune
 
 
@@ -48,7 +49,7 @@ def main(argv: Sequence[str]) -> None:
         base = dataclasses.replace(base, drivers=0)  # the cores are taken by the trials
     if base.eval_every == 0:
         raise UsageError("--eval-every 0: trials are judged by their evaluations")
-    resolve(base)
+    check_memory(resolve(base))
     out = pathlib.Path(arguments.out or f"runs/tune-{base.env.replace('/', '-').replace(':', '-')}")
     search = Search(base, arguments.seeds, out, tuple(given_flags(argv)))
     best = tune(search, arguments.trials, jobs, arguments.quiet)

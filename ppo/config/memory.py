@@ -13,17 +13,15 @@ NUMBER = 8  # bytes
 COPIES = 5  # of a parameter: itself, its gradient, two moments of Adam, and what is broadcast
 
 
-def check_memory(config: ResolvedConfig, described: Description) -> None:
+def check_memory(config: ResolvedConfig) -> None:
     """Checks that the largest arrays of a run fit into this machine's memory.
 
-    Args:
-        config: the configuration, otherwise checked.
-        described: its environment.
+    It builds the environment once, to learn its sizes, so it is for a run that is about to begin.
 
     Raises:
         UsageError: they do not; the text names the flag that most is due to.
     """
-    most, needed = psutil.virtual_memory().total, needed_bytes(config, described)
+    most, needed = psutil.virtual_memory().total, needed_bytes(config, config.problem().describe())
     if sum(needed.values()) > most:
         blamed = max(needed, key=lambda name: needed[name])
         gibibytes = math.ceil(sum(needed.values()) / 2**30)

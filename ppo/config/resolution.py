@@ -22,7 +22,6 @@ from ppo.config.budget import (
     training_plan,
 )
 from ppo.config.fields import Config, flag
-from ppo.config.memory import check_memory
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
 MAX_TIMEOUT = 1e9  # seconds
@@ -66,7 +65,6 @@ def resolve(config: Config) -> ResolvedConfig:
     resolved = (SlotConfig if values["advantages"] == "slot" else GAEConfig)(**values)
     _check_kind(resolved, tuning)
     _check_combinations(resolved)
-    check_memory(resolved, problem.describe())
     return resolved
 
 

@@ -8,7 +8,7 @@ import pytest
 from actors import NetworkSpec
 from env import UsageError
 from ppo import Config, resolve
-from ppo.config.memory import needed_bytes
+from ppo.config.memory import check_memory, needed_bytes
 
 SMALL = {"hidden_sizes": (8, 4), "training_steps": 1}
 SPEC = NetworkSpec(2, (8, 4), "tanh", "gaussian", 1)  # of Rosenbrock's function with one knob and one condition
@@ -57,6 +57,6 @@ def test_what_else_takes_memory_counts():
 )
 def test_more_than_there_is_is_blamed_on_a_flag(fields, blamed, monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: types.SimpleNamespace(total=2**29))
-    resolve(Config(**SMALL))
+    check_memory(resolve(Config(**SMALL)))
     with pytest.raises(UsageError, match=rf"^{blamed}: needs about \d+ GiB of memory, and this machine has 0.5$"):
-        resolve(Config(**(SMALL | fields)))
+        check_memory(resolve(Config(**(SMALL | fields))))
