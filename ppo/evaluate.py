@@ -126,7 +126,8 @@ def _law_of(files: RunDir, problem: Problem) -> Snapshot:
     if (spec.obs_dim, spec.action_dim, spec.choices) != ours:
         raise UsageError(
             f"RUN_DIR {files.shown}: its law.npz is of another problem than its config.json: it observes "
-            f"{spec.obs_dim} values and chooses {spec.action_dim}, where --env {problem.env} has {ours[0]} and {ours[1]}"
+            f"{spec.obs_dim} values and chooses {spec.action_dim}, where --env {problem.env} has {ours[0]} "
+            f"and {ours[1]}"
         )
     with np.errstate(all="ignore"):
         if not np.isfinite(Policy(snapshot).mode(np.zeros((1, spec.obs_dim)))).all():
