@@ -210,8 +210,8 @@ def message(case: Case) -> tuple[str, bytes]:
     """Returns a message between a learner and a driver, by its type."""
     task = Task(Kind.COLLECT, 3, 0, 4)
     made = {
-        "task": pack_task(task, 7, pack_block(9, "psm")),
-        "block": pack_block(9, "psm_é"),
+        "task": pack_task(task, 7, 1, pack_block(1, 9, "psm")),
+        "block": pack_block(1, 9, "psm_é"),
         "finished": pack_finished(Answer(task, 7, 1.0, 2.0, sent())),
     }
     name = case.one_of(list(made))

@@ -152,7 +152,7 @@ class DealingPool(Pool):
                 driver.task, driver.round, driver.deadline = task, current.number, self._deadline()
                 block = current.block if driver.edition != current.edition else b""
                 try:
-                    driver.handle.send(protocol.pack_task(task, current.number, block))
+                    driver.handle.send(protocol.pack_task(task, current.number, current.edition, block))
                     driver.edition = current.edition
                     dealt.append(task)
                 except OSError:

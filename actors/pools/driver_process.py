@@ -70,9 +70,11 @@ class Worker:
         if message[:1] == protocol.POLICY:
             self._take(message[1:])
             return protocol.READY
-        task, number, block = protocol.unpack_task(message)
+        task, number, edition, block = protocol.unpack_task(message)
         if block:
             self._take(block)
+        if self._reader.edition != edition:
+            raise protocol.MessageError(f"a task for snapshot {edition}, which is not the one held")
         started = self._clock()
         trajectory = self._collector.run(task)
         seconds = self._clock() - started

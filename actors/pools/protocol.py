@@ -10,7 +10,8 @@ The first byte says what a message is:
                         F task round trajectory    the answer to a task; when its snapshot was held, and its seconds
                         E text                     the traceback of an exception; the driver then ends
 
-A block is the snapshot's length and the name of the shared memory that holds it; or, without a name, the snapshot.
+A task names the edition of the snapshot that it is to be run under. A block is the snapshot's edition, its length and
+the name of the shared memory that holds it; or, without a name, the snapshot.
 """
 
 import struct
@@ -20,9 +21,9 @@ from actors.job import Kind, Task
 
 START, TASK, POLICY, CLOSE = b"S", b"T", b"P", b"C"
 READY, FINISHED, ERROR = b"R", b"F", b"E"
-_TASK = struct.Struct("<cBQIIQ")
+_TASK = struct.Struct("<cBQIIQQ")
 _FINISHED = struct.Struct("<cB6xQIIQdd")  # 48 bytes, so that the trajectory behind it is aligned
-_BLOCK = struct.Struct("<QH")
+_BLOCK = struct.Struct("<QQH")
 
 
 class MessageError(ValueError):
@@ -48,21 +49,24 @@ class Answer:
     trajectory: bytes | bytearray | memoryview
 
 
-def pack_task(task: Task, number: int, block: bytes) -> bytes:
-    """Packs a task of round ``number``; ``block`` holds the policy, and is empty where the driver holds it already."""
-    return _TASK.pack(TASK, task.kind, task.step, task.start, task.stop, number) + block
+def pack_task(task: Task, number: int, edition: int, block: bytes) -> bytes:
+    """Packs a task of round ``number``, to be run under the snapshot of this edition.
+
+    ``block`` holds the snapshot, and is empty where the driver holds it already.
+    """
+    return _TASK.pack(TASK, task.kind, task.step, task.start, task.stop, number, edition) + block
 
 
-def unpack_task(message: bytes) -> tuple[Task, int, bytes]:
-    """Returns the task of a message, the number of its round, and the block of its policy.
+def unpack_task(message: bytes) -> tuple[Task, int, int, bytes]:
+    """Returns the task of a message, the number of its round, the edition of its snapshot, and the snapshot's block.
 
     Raises:
         MessageError: the message is damaged.
     """
     if len(message) < _TASK.size or message[:1] != TASK:
         raise MessageError(f"no task in {len(message)} bytes")
-    _, kind, step, start, stop, number = _TASK.unpack_from(message)
-    return _task(kind, step, start, stop), number, message[_TASK.size :]
+    _, kind, step, start, stop, number, edition = _TASK.unpack_from(message)
+    return _task(kind, step, start, stop), number, edition, message[_TASK.size :]
 
 
 def pack_finished(answer: Answer) -> bytes:
@@ -84,25 +88,25 @@ def unpack_finished(message: bytes) -> Answer:
     return Answer(_task(kind, step, start, stop), number, held_at, seconds, memoryview(message)[_FINISHED.size :])
 
 
-def pack_block(length: int, name: str) -> bytes:
+def pack_block(edition: int, length: int, name: str) -> bytes:
     """Packs where a snapshot lies: its length and the name of the shared memory; without a name, it comes behind."""
     encoded = name.encode()
-    return _BLOCK.pack(length, len(encoded)) + encoded
+    return _BLOCK.pack(edition, length, len(encoded)) + encoded
 
 
-def unpack_block(block: bytes) -> tuple[int, str, memoryview]:
-    """Returns the length of a snapshot, the name of the shared memory, and what comes behind.
+def unpack_block(block: bytes) -> tuple[int, int, str, memoryview]:
+    """Returns the edition of a snapshot, its length, the name of the shared memory, and what comes behind.
 
     Raises:
         MessageError: the block is damaged.
     """
     if len(block) < _BLOCK.size:
         raise MessageError(f"no block in {len(block)} bytes")
-    length, size = _BLOCK.unpack_from(block)
+    edition, length, size = _BLOCK.unpack_from(block)
     name = block[_BLOCK.size : _BLOCK.size + size]
     try:
         if len(name) == size:
-            return length, name.decode(), memoryview(block)[_BLOCK.size + size :]
+            return edition, length, name.decode(), memoryview(block)[_BLOCK.size + size :]
     except UnicodeDecodeError:
         pass
     raise MessageError(f"a block without the name of {size} bytes that it should have")

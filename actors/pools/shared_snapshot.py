@@ -35,10 +35,10 @@ class SharedSnapshot:
             try:
                 self._memory, self._lock = make_shared_memory(len(snapshot))
             except OSError:
-                return pack_block(len(snapshot), "") + snapshot
+                return pack_block(self.edition, len(snapshot), "") + snapshot
         assert self._memory.buf is not None, "it is open"
         self._memory.buf[: len(snapshot)] = snapshot
-        return pack_block(len(snapshot), self._memory.name)
+        return pack_block(self.edition, len(snapshot), self._memory.name)
 
     def close(self) -> None:
         """Frees the shared memory."""
@@ -56,10 +56,13 @@ class SnapshotReader:
 
     The policy is a view of the shared memory, not a copy: it is not written to again before the tasks of all drivers
     are done.
+
+    Attributes:
+        edition: edition of the snapshot that the collector has; 0 for none.
     """
 
     def __init__(self, collector: Collector):
-        self.collector = collector
+        self.collector, self.edition = collector, 0
         self._memory: SharedMemory | None = None
 
     def read(self, block: bytes) -> None:
@@ -68,17 +71,18 @@ class SnapshotReader:
         Raises:
             MessageError: the block is damaged.
         """
-        length, name, content = unpack_block(block)
-        if not name:
-            if len(content) != length:
-                raise MessageError(f"{len(content)} bytes of a snapshot of {length}")
+        edition, length, name, content = unpack_block(block)
+        if name:
+            if self._memory is None or self._memory.name != name:
+                self.close()
+                self._memory = SharedMemory(name)
+            assert self._memory.buf is not None, "it is open"
+            self.collector.update(Snapshot.from_bytes(self._memory.buf[:length]))
+        elif len(content) == length:
             self.collector.update(Snapshot.from_bytes(bytes(content)))
-            return
-        if self._memory is None or self._memory.name != name:
-            self.close()
-            self._memory = SharedMemory(name)
-        assert self._memory.buf is not None, "it is open"
-        self.collector.update(Snapshot.from_bytes(self._memory.buf[:length]))
+        else:
+            raise MessageError(f"{len(content)} bytes of a snapshot of {length}")
+        self.edition = edition
 
     def close(self) -> None:
         """Releases the shared memory."""

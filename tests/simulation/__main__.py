@@ -40,16 +40,16 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.seed is not None:
         return 0 if replay(arguments.seed) else 1
-    started, outcomes, failing = time.perf_counter(), [], []
+    started, outcomes, failing = time.process_time(), [], []
     for seed in range(arguments.first, arguments.first + arguments.schedules):
         outcomes.append(outcome := simulate(draw(seed, len(SCENARIOS))))
         if outcome.problem:
             failing.append(seed)
             print(f"seed {seed}: {outcome.problem}; replay it with python -m tests.simulation --seed {seed}")
         outcome.trace.clear()
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     print(
-        f"{len(outcomes):,} schedules in {seconds:.0f} s, {3600 * len(outcomes) / seconds:,.0f} an hour; median "
+        f"{len(outcomes):,} schedules, {3600 * len(outcomes) / seconds:,.0f} in an hour of one core; median "
         f"{statistics.median(o.faults for o in outcomes):g} faults and {statistics.median(o.steps for o in outcomes):g}"
         f" training steps; the learner ended in {sum(o.lives > 1 for o in outcomes):,}; {len(failing):,} failed"
     )

@@ -3,12 +3,13 @@
 Each is a function that puts a wrong thing in the place of a right one, with pytest's ``MonkeyPatch``.
 """
 
+import dataclasses
+import hashlib
 import itertools
 from collections.abc import Callable
 
 import pytest
 
-from actors.pools import protocol
 from actors.pools.dealing import DealingPool, Driver
 from actors.pools.round import Round
 from actors.trajectory import Merger, Trajectory
@@ -17,21 +18,23 @@ from ppo.data import archive, files, recorder, records, replay
 from ppo.data.disk import Disk
 from ppo.training import checkpoint, rounds, run_dir
 from tests.simulation.disk import SimulatedDisk
+from tests.simulation.fleet import SimulatedCollector
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
 
 def stale_snapshot(patch: pytest.MonkeyPatch) -> None:
-    """A driver that holds a snapshot is never sent another."""
-    real = protocol.pack_task
-    held = set[int]()
+    """A driver that holds a snapshot keeps its content for that of others of the same version."""
+    real = SimulatedCollector.update
 
-    def pack(task, number, block):
-        first = task.start not in held
-        held.add(task.start)
-        return real(task, number, block if first or number < 3 else b"")
+    def update(self, snapshot):
+        if self._snapshot is None or self._snapshot.version != snapshot.version - 1:
+            real(self, snapshot)
+        else:
+            self._snapshot = dataclasses.replace(self._snapshot, version=snapshot.version)
+            self._key = hashlib.blake2b(self._snapshot.to_bytes(), digest_size=16).digest()
 
-    patch.setattr(protocol, "pack_task", pack)
+    patch.setattr(SimulatedCollector, "update", update)
 
 
 def lost_slot(patch: pytest.MonkeyPatch) -> None:

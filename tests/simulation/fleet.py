@@ -1,16 +1,19 @@
 """Simulated drivers: they answer as real ones do, when and if the schedule says so."""
 
+import hashlib
 import heapq
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
-from actors.job import Job
+from actors.job import Job, Task
 from actors.pools import protocol
 from actors.pools.driver_process import Worker
 from actors.pools.fleet import Event
 from actors.rollout import Collector
+from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory
 from tests.simulation.schedule import LEARNER, Schedule
 
 LATENCY = 0.001
@@ -78,20 +81,42 @@ class World:
 
 
 class Drivers:
-    """What all simulated drivers share: the environments, which hold nothing from one slot to the next."""
+    """What all simulated drivers share: the environments, and what came of slots that were run before.
+
+    A slot is a pure function of its key and the snapshot, so that each is run once, in whichever schedule it comes up.
+    """
 
     def __init__(self, job: Job):
-        self.collector = Collector(job)
-        self.seconds = 0.0  # of an evaluation of the task that is run
-        run = self.collector.run
+        self._job, self._collector = job, Collector(job)
+        self._known: dict[tuple[Task, bytes], bytes] = {}
 
-        def timed(task: Any) -> Any:
-            trajectory = run(task)
-            if trajectory.seconds.size:
-                trajectory.seconds[:] = self.seconds  # by the virtual clock, so that a replay takes the same decisions
-            return trajectory
+    def run(self, task: Task, snapshot: Snapshot, key: bytes, driver: int, seconds: float) -> Trajectory:
+        """Runs slots under a snapshot of this digest; an evaluation takes so many seconds of the virtual clock."""
+        known = self._known.get((task, key))
+        if known is None:
+            self._collector.update(snapshot)
+            self._known[task, key] = known = bytes(self._collector.run(task).buffer)
+        trajectory = Trajectory.over(self._job.layout(task.kind), task.stop - task.start, bytearray(known))
+        trajectory.drivers[:], trajectory.seconds[:] = driver, seconds
+        return trajectory
 
-        self.collector.run = timed  # type: ignore[method-assign]
+
+class SimulatedCollector:
+    """In the place of a driver's collector: the snapshot that the driver holds, and the slots that it runs under it."""
+
+    def __init__(self, drivers: Drivers, driver: int):
+        self.policy: Any = None
+        self.seconds = 0.0
+        self._drivers, self._driver = drivers, driver
+        self._snapshot: Snapshot | None = None
+        self._key = b""
+
+    def update(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._key = snapshot, hashlib.blake2b(snapshot.to_bytes(), digest_size=16).digest()
+
+    def run(self, task: Task) -> Trajectory:
+        assert self._snapshot is not None, "a snapshot comes before the first task"
+        return self._drivers.run(task, self._snapshot, self._key, self._driver, self.seconds)
 
 
 class SimulatedHandle:
@@ -100,8 +125,8 @@ class SimulatedHandle:
     def __init__(self, fleet: "SimulatedFleet", number: int):
         self.number = number
         self._fleet, self._world = fleet, fleet.world
-        self._worker = Worker(fleet.drivers.collector, clock=lambda: self._world.clock)
-        self._policy: Any = None
+        self._collector = SimulatedCollector(fleet.drivers, number)
+        self._worker = Worker(cast(Collector, self._collector), clock=lambda: self._world.clock)
         self._free_at = 0.0
         self.dead = self.silent = self.ended = False
 
@@ -134,14 +159,11 @@ class SimulatedHandle:
         seconds = self._fleet.duration(message, number)
         if (amount := world.fault("slow", number)) is not None:
             seconds += TIMEOUT * (0.9 + 2 * amount**3)
-        collector = self._fleet.drivers.collector
-        collector.driver, collector.policy = self.number, self._policy
-        self._fleet.drivers.seconds = seconds / 8
+        self._collector.seconds = seconds / 8
         try:
             answer = self._worker.answer(message)
         except protocol.MessageError:
             return self.die()  # as a real one does, whose pipe is of no use any more
-        self._policy = collector.policy
         self._free_at = max(self._free_at, world.clock) + seconds
         self.tell(answer, self._free_at - world.clock)
         return None
@@ -206,7 +228,7 @@ class SimulatedFleet:
         if message[:1] != protocol.TASK:
             return 0.0
         try:
-            task, _, _ = protocol.unpack_task(message)
+            task, *_ = protocol.unpack_task(message)
         except protocol.MessageError:
             return 0.0
         slots = max(1, task.stop - task.start)
@@ -250,7 +272,7 @@ class SimulatedFleet:
     def share(self, snapshot: bytes) -> tuple[bytes, int]:
         self._edition += snapshot != self._content
         self._content = snapshot
-        return protocol.pack_block(len(snapshot), "") + snapshot, self._edition
+        return protocol.pack_block(self._edition, len(snapshot), "") + snapshot, self._edition
 
     def close(self, drivers: Iterable[tuple[SimulatedHandle, bool]]) -> None:
         for handle, _ in drivers:

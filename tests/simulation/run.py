@@ -151,7 +151,7 @@ def simulate(schedule: Schedule) -> Outcome:
                 except Crash:
                     world.say("the learner has ended")
                 except UsageError as error:
-                    world.say(f"error: {error}")
+                    world.say(f"error: {str(error).replace(path, '')}")
                     if not disk.trouble:
                         problem = f"error: {error}"
                 except DriverError as error:

@@ -59,7 +59,7 @@ class FakeFleet:
     def share(self, content):
         self.edition += content != self.current
         self.current = content
-        return protocol.pack_block(len(content), "") + content, self.edition
+        return protocol.pack_block(self.edition, len(content), "") + content, self.edition
 
     def close(self, drivers):
         self.closed = list(drivers)

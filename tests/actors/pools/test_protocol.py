@@ -12,18 +12,18 @@ from tests.actors.test_trajectory import LAYOUT, trajectory
 @pytest.mark.parametrize(
     "task", [Task(Kind.COLLECT, 0, 0, 1), Task(Kind.EVALUATE, 2**64 - 1, 2**32 - 2, 2**32 - 1)], ids=["least", "most"]
 )
-@pytest.mark.parametrize("block", [b"", protocol.pack_block(4096, "psm_1a2b")], ids=["held", "new"])
+@pytest.mark.parametrize("block", [b"", protocol.pack_block(1, 4096, "psm_1a2b")], ids=["held", "new"])
 def test_a_task_and_its_block(task, block):
-    message = protocol.pack_task(task, 2**64 - 1, block)
+    message = protocol.pack_task(task, 2**64 - 1, 2**64 - 2, block)
     assert message[:1] == protocol.TASK
-    assert protocol.unpack_task(message) == (task, 2**64 - 1, block)
+    assert protocol.unpack_task(message) == (task, 2**64 - 1, 2**64 - 2, block)
     assert isinstance(protocol.unpack_task(message)[0].kind, Kind)
 
 
 @pytest.mark.parametrize(("length", "name"), [(1, "psm_1a2b"), (2**40, "wnsm_ä"), (3, "")])
 def test_a_block(length, name):
     for behind in (b"", b"a snapshot"):
-        assert protocol.unpack_block(protocol.pack_block(length, name) + behind) == (length, name, behind)
+        assert protocol.unpack_block(protocol.pack_block(7, length, name) + behind) == (7, length, name, behind)
 
 
 def test_the_answer_to_a_task_holds_the_trajectory_unchanged():
@@ -50,9 +50,9 @@ def test_first_bytes_are_single_and_distinct():
 def test_a_message_that_was_cut_short_is_told(unpack):
     task = Task(Kind.COLLECT, 1, 2, 3)
     whole = {
-        protocol.unpack_task: protocol.pack_task(task, 1, b""),
+        protocol.unpack_task: protocol.pack_task(task, 1, 2, b""),
         protocol.unpack_finished: protocol.pack_finished(protocol.Answer(task, 1, 0.0, 0.0, b"")),
-        protocol.unpack_block: protocol.pack_block(4, "name"),
+        protocol.unpack_block: protocol.pack_block(1, 4, "name"),
     }[unpack]
     unpack(whole)
     for length in range(len(whole)):
@@ -61,7 +61,7 @@ def test_a_message_that_was_cut_short_is_told(unpack):
 
 
 def test_a_task_of_an_unknown_kind_is_told():
-    message = bytearray(protocol.pack_task(Task(Kind.COLLECT, 1, 2, 3), 1, b""))
+    message = bytearray(protocol.pack_task(Task(Kind.COLLECT, 1, 2, 3), 1, 2, b""))
     message[1] = 99
     with pytest.raises(protocol.MessageError, match="unknown kind 99"):
         protocol.unpack_task(bytes(message))

@@ -18,7 +18,7 @@ def test_snapshots_are_read_as_written_from_a_reused_block():
     names = []
     for each in sent:
         block = shared.write(each.to_bytes())
-        names.append(unpack_block(block)[1])
+        names.append(unpack_block(block)[2])
         reader.read(block)
     assert held == [each.to_bytes() for each in sent]
     assert names[0] == names[1] != names[2]  # the third one is larger than the block
@@ -30,7 +30,7 @@ def test_snapshots_are_read_as_written_from_a_reused_block():
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="shared memory is no file here")
 def test_shared_memory_is_freed_when_outgrown_and_when_closed():
     shared = SharedSnapshot()
-    small, large = (unpack_block(shared.write(bytes(size)))[1] for size in (100, 1_000_000))
+    small, large = (unpack_block(shared.write(bytes(size)))[2] for size in (100, 1_000_000))
     assert not os.path.exists(f"/dev/shm/{small}")
     assert os.path.exists(f"/dev/shm/{large}")
     shared.close()
