@@ -8,7 +8,7 @@ import pathlib
 import textwrap
 from typing import Any
 
-from ppo import archive, bench, compare, evaluate, study, tune
+from ppo import archive, bench, compare, evaluate, replay, study, tune
 from ppo.config.command_line import TrainArguments
 from ppo.config.fields import Config, flag
 
@@ -27,6 +27,7 @@ COMMANDS: dict[str, type] = {
     "train": TrainArguments,
     "evaluate": evaluate.Arguments,
     "archive": archive.Arguments,
+    "replay": replay.Arguments,
     "tune": tune.Arguments,
     "compare": compare.Arguments,
     "bench": bench.Arguments,

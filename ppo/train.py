@@ -11,6 +11,7 @@ from typing import Any
 
 from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
+from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir, check_free, default_path
 
 AT_ONCE = "at once; all but the evaluations under way is kept"
@@ -56,7 +57,7 @@ def train(
     trainer = Trainer(resolved, files.path, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
         return _nothing_left(files, summary, quiet)
-    with trainer, _told_how_to_go_on(files):
+    with trainer, _told_how_to_go_on(files), hint_at_replay(files.path):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step

@@ -38,7 +38,7 @@ from ppo.training.checking import run_check
 from ppo.training.job import make_job
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
-from ppo.training.resume import restore
+from ppo.training.resume import imitate_reused, restore
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import Row, RunDir, check_free
 from ppo.training.timing import Timing
@@ -110,9 +110,7 @@ class Trainer:
         self._meta = restore(self.learner, self.files, resume)
         if not self.complete:
             self._archive.check_whole(self.learner.step)
-        if len(reused) and self.learner.step == 0:
-            with threadpool_limits(1, "blas"):  # as in the context: more threads may change the last bits
-                self.learner.imitate(reused["x"], reused["c"], reused["f"])
+        imitate_reused(self.learner, reused)
         self._eval_evaluations = int(self._meta.get("eval_evaluations", 0))
         self._choice_shown = False
 
