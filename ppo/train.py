@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.training.hints import hint_at_replay
@@ -46,6 +47,7 @@ def train(
     Raises:
         UsageError: a setting that cannot work; no directory has been made then.
         actors.pools.base.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
+        FloatingPointError: a value of the environment or of an update is not finite.
         KeyboardInterrupt: ``interrupted`` was set; a checkpoint of the steps that were done has been written.
     """
     resolved = resolve(config)
@@ -114,7 +116,11 @@ def main(argv: list[str]) -> None:
         config = dataclasses.replace(RunDir(run_dir).config("--resume"), **where)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
     with interruptible() as interrupted:
-        train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
+        try:
+            train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
+        except NotFiniteError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -197,6 +197,19 @@ class RaisingCountdownEnv(CountdownEnv):
         return super().step(action)
 
 
+class LotteryEnv(CountdownEnv):
+    """The same; now and then an episode's rewards are so large that no sum of them is finite."""
+
+    def reset(self, *, seed=None, options=None):
+        obs, info = super().reset(seed=seed)
+        self.won = self.np_random.random() < 0.03
+        return obs, info
+
+    def step(self, action):
+        obs, reward, *rest = super().step(action)
+        return obs, 1.7e308 if self.won else reward, *rest
+
+
 class WideEnv(gymnasium.Env):
     """Never ends; its observations make both trajectory and snapshot larger than a pipe's buffer."""
 

@@ -29,6 +29,7 @@ from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.model import make_learner
+from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import ResolvedConfig
 from ppo.evaluation.check import ROUNDS, Check
 from ppo.evaluation.evaluator import make_evaluator
@@ -41,6 +42,7 @@ from ppo.training.resources import Resources
 from ppo.training.resume import imitate_reused, restore
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import Row, RunDir, check_free
+from ppo.training.soundness import Soundness
 from ppo.training.timing import Timing
 
 
@@ -135,13 +137,15 @@ class Trainer:
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
         self.rounds = Rounds(pool, self.job, recorder, self.timing)
+        self._soundness = Soundness(self.files, int(self._meta.get("skipped_steps", 0)), self._progress.message)
         self._saved_at, self._saved_step, self._between_steps = time.monotonic(), self.learner.step, True
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._open:
-            # What the state holds is sound unless a step was cut short after the learner had begun to change it.
-            if self._between_steps and self.learner.step > self._saved_step:
+            # What the state holds is sound unless a step was cut short after the learner had begun to change it; an
+            # update that was not finite has been taken back.
+            if (self._between_steps or isinstance(error, NotFiniteError)) and self.learner.step > self._saved_step:
                 self.timing.begin_step()  # what has passed since the last step was the caller's time
                 with contextlib.suppress(*([UsageError] if error else [])):  # what ended the run is what to say
                     self._save()
@@ -159,7 +163,7 @@ class Trainer:
 
         Raises:
             DriverError: a driver raised an exception (its cause), or a slot cannot be run.
-            FloatingPointError: the environment or the update gave a value that is not finite.
+            FloatingPointError: the environment gave a value that is not finite, or (NotFiniteError) the update did.
         """
         if self.complete:
             raise StopIteration
@@ -167,7 +171,7 @@ class Trainer:
         trajectory = self._round(self.learner.kind)
         self._between_steps = False
         with self.timing.measure("train"):
-            scalars = self.learner.learn(trajectory)
+            scalars = self._soundness.learn(self.learner, trajectory)
         score = self._evaluate(scalars) if self._evaluation_due() else None
         if not self.config.eval_every:  # else a row at each evaluation tells the same
             with self.timing.measure("other"):
@@ -202,6 +206,8 @@ class Trainer:
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self._eval_evaluations,
         }
+        if self.config.on_nan == "skip":
+            counts["skipped_steps"] = self._soundness.skipped
         return counts | score | scalars | {f"time/{name}": seconds for name, seconds in self.timing.spent().items()}
 
     def _end_step(self, env_steps: int) -> None:
@@ -235,7 +241,8 @@ class Trainer:
         """Writes a checkpoint and the law; what they rest on is durable before."""
         self.rounds.sync()
         meta = {"timing": self.timing.spent(), "eval_evaluations": self._eval_evaluations}
-        self.files.save(self.learner.state(), meta | {"driver_restarts": self._driver_restarts})
+        meta |= {"driver_restarts": self._driver_restarts, "skipped_steps": self._soundness.skipped}
+        self.files.save(self.learner.state(), meta)
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_step = time.monotonic(), self.learner.step
 
@@ -266,6 +273,7 @@ class Trainer:
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self._eval_evaluations,
             "lost_evaluations": self._archive.lost + self.rounds.lost,
+            "skipped_steps": self._soundness.skipped,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
             "driver_restarts": self._driver_restarts,
