@@ -91,6 +91,7 @@ class TuningVectorEnv(VectorEnv):
             self.row = row
             # Counted from 1: with 0 the key would be the seed itself, from which a row's own start is drawn.
             yield key_of(self._seeds[row], int(self._elapsed[row]) + 1)
+        self.row = 0
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts episodes; the class describes ``options``.

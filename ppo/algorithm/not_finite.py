@@ -30,13 +30,17 @@ class NotFiniteError(FloatingPointError):
         what: the first value that was not finite, and what else there is to say of it.
 
     Attributes:
+        step, what: the same.
         arrays: the slots that were learned from, and the learner's state before, by name; empty where not kept.
     """
 
     def __init__(self, step: int, what: str):
-        super().__init__(f"training step {step}: not finite: {what}")
-        self.what = what
+        super().__init__(step, what)
+        self.step, self.what = step, what
         self.arrays: State = {}
+
+    def __str__(self) -> str:
+        return f"training step {self.step}: not finite: {self.what}"
 
 
 def check_minibatch(step: int, batch: "Batch", losses: Scalars, norm: float) -> None:
@@ -86,7 +90,7 @@ def guarded(learner: "Learner", trajectory: Trajectory, update: Callable[[], Sca
         learner.obs_moments.restore(moments[0])
         learner.return_moments.restore(moments[1])
         learner.live = live
-        error.what = where + error.what
+        error.step, error.what = learner.step, where + error.what
         if not learner.dropped:  # one a training step is enough to look at
             error.arrays = prefixed("trajectory", _arrays(trajectory)) | prefixed("state", learner.state())
         if learner.config.on_nan == "stop":

@@ -82,7 +82,11 @@ class SlotOfRun:
 
     def __init__(self, files: RunDir, step: int, slot: int, kind: Kind | None, run_again: bool):
         self._files = files
-        config = resolve(files.config("RUN_DIR"))
+        given = files.config("RUN_DIR")
+        try:
+            config = resolve(given)
+        except UsageError as error:
+            raise UsageError(f"RUN_DIR {files.path}: by its config.json, {error}") from None
         if step < 0:
             raise UsageError(f"--training-step {step}: must be 0 or more")
         if kind in CHECKS and not config.check and slot >= 0:  # a check that was made later: as large as it takes
@@ -103,11 +107,16 @@ class SlotOfRun:
         """Returns the learner as near before a training step as it was saved."""
         reused = self._archive.to_imitate()
         learner = make_learner(config, self._job, len(reused))
-        saved = self._files.load("RUN_DIR")[0] if self._files.checkpoint.exists() else None
-        reached = -1 if saved is None or "counters" not in saved else int(saved["counters"][0])
-        restore(learner, self._files, 0 <= reached <= step, "RUN_DIR")
+        restore(learner, self._files, self._saved_before(step), "RUN_DIR")
         imitate_reused(learner, reused)
         return learner
+
+    def _saved_before(self, step: int) -> bool:
+        """Returns whether the checkpoint stands before a training step or at it; a damaged one is refused later."""
+        if not self._files.checkpoint.exists():
+            return False
+        counters = self._files.load("RUN_DIR")[0].get("counters", np.zeros(3, np.int64))
+        return counters.dtype.kind != "i" or counters.shape != (3,) or int(counters[0]) <= step
 
     def _learn_until(self, learner: Learner, step: int, allowed: bool) -> None:
         """Learns from all training steps before ``step``."""

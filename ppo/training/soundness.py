@@ -48,7 +48,8 @@ class Soundness:
         if dropped:
             kept = self._keep(step, dropped[0])
             more = f", and {len(dropped) - 1} more in this step" if len(dropped) > 1 else ""
-            self._message(f"--on-nan skip: {dropped[0]}: skipped{more}{f'; {kept}' if kept else ''}")
+            first = NotFiniteError(step, dropped[0].what)
+            self._message(f"--on-nan skip: {first}: skipped{more}{f'; {kept}' if kept else ''}")
             self.skipped += len(dropped)
         return scalars
 

@@ -72,6 +72,8 @@ def test_a_skipped_step_counts_and_changes_nothing(gradients, value, poison, tmp
     poison(3, value=value)
     config = dataclasses.replace(SMALL, gradients=gradients)
     with Trainer(resolve(config), tmp_path / "run", quiet=True) as trainer:
+        shown = []
+        trainer._soundness._message = shown.append
         states = [trainer.learner.state(), *(trainer.learner.state() for _ in trainer)]
         summary = trainer.finish(pictures=False)
     assert len(states) == 8
@@ -79,6 +81,8 @@ def test_a_skipped_step_counts_and_changes_nothing(gradients, value, poison, tmp
         assert (after["counters"] - before["counters"]).tolist() == [1, 8, 8]
         assert same_states(before, after, but=["counters"]) == (step == 3)
     assert summary["skipped_steps"] == 1
+    kept = f"its slots and the state before it are in {tmp_path / 'run' / 'nan-step-3.npz'}"
+    assert shown == [f"--on-nan skip: training step 3: not finite: the norm of the gradient: skipped; {kept}"]
     with (tmp_path / "run" / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["skipped_steps"] for row in rows] == ["0"] * 3 + ["1"] * 4
