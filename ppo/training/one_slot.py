@@ -59,6 +59,17 @@ def _bits(a: np.void, name: str, b: np.void) -> bool:
     return a[name].tobytes() != b[name].tobytes()
 
 
+def _resolved(files: RunDir, slot: int | None) -> ResolvedConfig:
+    """Returns the configuration of a run; for a slot of a check that was made later, with a check that has the slot."""
+    given = files.config("RUN_DIR")
+    try:
+        if slot is not None and not given.check and given.problem().family == "tuning":
+            given = dataclasses.replace(given, check=max(LEAST_CHECK, ROUNDS * (slot + 1)))
+        return resolve(given)
+    except UsageError as error:
+        raise UsageError(f"RUN_DIR {files.path}: by its config.json, {error}") from None
+
+
 class SlotOfRun:
     """A slot of a run that may be over, under way or have failed; nothing is written to its directory.
 
@@ -82,15 +93,9 @@ class SlotOfRun:
 
     def __init__(self, files: RunDir, step: int, slot: int, kind: Kind | None, run_again: bool):
         self._files = files
-        given = files.config("RUN_DIR")
-        try:
-            config = resolve(given)
-        except UsageError as error:
-            raise UsageError(f"RUN_DIR {files.path}: by its config.json, {error}") from None
         if step < 0:
             raise UsageError(f"--training-step {step}: must be 0 or more")
-        if kind in CHECKS and not config.check and slot >= 0:  # a check that was made later: as large as it takes
-            config = dataclasses.replace(config, check=max(LEAST_CHECK, ROUNDS * (slot + 1)))
+        config = _resolved(files, slot if kind in CHECKS else None)
         tuning = config.problem().family == "tuning"
         if tuning and run_again:
             raise UsageError("--from-start: only for an environment that is no tuning problem, whose archive answers")

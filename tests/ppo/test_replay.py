@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from actors.job import Kind
+from actors.job import Kind, Task
 from actors.pools.base import DriverError
+from actors.rollout import Collector
 from env import UsageError
 from ppo import Config
 from ppo.data.archive import NAME, read_archive
@@ -121,6 +122,29 @@ def test_control_steps_are_run_again_only_if_asked_to(controlled):
         with pytest.raises(UsageError, match=f"--training-step {step}: the checkpoint is not .* runs {again} training"):
             slot_of(controlled, step, 0)
     assert content(controlled) == before
+
+
+def test_a_control_run_that_failed_has_the_checkpoint_of_its_step(tmp_path, monkeypatch, capsys):
+    original = Collector.run
+
+    def raises_in_step_3(self, task):
+        if task.step == 3 and task.kind == Kind.COLLECT:
+            raise ValueError("the track is closed")
+        return original(self, task)
+
+    with monkeypatch.context() as patch, pytest.raises(DriverError) as failed:
+        patch.setattr(Collector, "run", raises_in_step_3)
+        run(dataclasses.replace(CONTROL, checkpoint_every=100), tmp_path / "cut")
+    assert failed.value.slot == Task(Kind.COLLECT, 3, 0, 1)
+    main(shlex.split(failed.value.__notes__[0].partition("ppo.replay ")[2]))
+    shown = capsys.readouterr().out
+    run(CONTROL, tmp_path / "whole")
+    main([str(tmp_path / "whole"), "--training-step", "3", "--slot", "0", "--from-start"])
+    whole = capsys.readouterr().out
+    assert whole.endswith(f"{SAME}\n")
+    assert shown.splitlines()[:-1] == whole.splitlines()[:-1]
+    with pytest.raises(UsageError, match="--slot 0: a round of check has none"):
+        main([str(tmp_path / "whole"), "--training-step", "5", "--slot", "0", "--kind", "check"])
 
 
 def test_what_happened_is_shown_to_the_last_bit(tuned, capsys):
