@@ -1,7 +1,7 @@
 """What drivers are asked to run: the job of a whole run, and the tasks of its training steps."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -46,6 +46,11 @@ class Task:
     step: int
     start: int
     stop: int
+
+    def alone(self, slot: int | None = None) -> "Task":
+        """Returns a task of one of its slots, the first where ``slot`` is none of them."""
+        first = self.start if slot is None or not self.start <= slot < self.stop else slot
+        return replace(self, start=first, stop=first + 1)
 
 
 @dataclass(frozen=True)

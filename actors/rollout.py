@@ -52,14 +52,26 @@ class Collector:
         self._objective = objective or job.problem.objective()
         self._batches: dict[int, VectorEnv] = {}
         self._singles: list[Row] = []
+        self._task: Task | None = None
 
     def update(self, snapshot: Snapshot) -> None:
         """Takes over a new policy."""
         self.policy = Policy(snapshot)
 
+    @property
+    def slot(self) -> int | None:
+        """The slot of the last task whose turn it was, which raised an exception if the task did; None before any.
+
+        Of slots whose environments or evaluations are run together it is the first.
+        """
+        if self._task is None:
+            return None
+        return self._task.start + getattr(self._batches.get(self._task.stop - self._task.start), "row", 0)
+
     def run(self, task: Task) -> Trajectory:
         """Rolls out the slots of ``task`` with the current policy and returns what happened."""
         assert self.policy is not None, "a snapshot comes before the first task"
+        self._task = task
         env = self._batch(task.stop - task.start)
         # The reset comes before all that can wait: while it waits for an evaluation, the next driver has the core.
         obs, infos = self._reset(env, task)

@@ -8,7 +8,7 @@ import pathlib
 import textwrap
 from typing import Any
 
-from ppo import archive, bench, compare, evaluate, study, tune
+from ppo import archive, bench, compare, evaluate, replay, study, tune
 from ppo.config.command_line import TrainArguments
 from ppo.config.fields import Config, flag
 
@@ -20,13 +20,14 @@ default that depends on the problem's family (tuning or control) or on the algor
 parentheses; the resolved values are written to `config.json`.
 
 Exit codes of every command: 0 done; 2 a mistake in what the user gave, told in one line on standard error; 130 after
-Ctrl-C; 1 anything else, with a traceback. `ppo.train` leaves nothing on disk after a mistake, and a checkpoint after
-Ctrl-C.
+Ctrl-C; 1 anything else, with a traceback, or in one line for an update that is not finite (`--on-nan`). `ppo.train`
+leaves nothing on disk after a mistake, and a checkpoint after Ctrl-C.
 """
 COMMANDS: dict[str, type] = {
     "train": TrainArguments,
     "evaluate": evaluate.Arguments,
     "archive": archive.Arguments,
+    "replay": replay.Arguments,
     "tune": tune.Arguments,
     "compare": compare.Arguments,
     "bench": bench.Arguments,

@@ -76,9 +76,11 @@ class Row(gymnasium.Wrapper):
     Attributes:
         next_start: start state that the next reset takes, once; None for the environment's own.
         keyed: whether its global random numbers are keyed.
+        running: whether it is in the middle of a call, or its last call raised an exception.
     """
 
     next_start: np.ndarray | None = None
+    running = False
 
     def __init__(self, env: gymnasium.Env):
         super().__init__(env)
@@ -93,11 +95,17 @@ class Row(gymnasium.Wrapper):
         if seed is not None:
             self._row_seed, self._calls = seed, 0
         self._key()
-        return self.env.reset(seed=seed, options=options)
+        self.running = True
+        begun = self.env.reset(seed=seed, options=options)
+        self.running = False
+        return begun
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         self._key()
-        return self.env.step(action)
+        self.running = True
+        stepped = self.env.step(action)
+        self.running = False
+        return stepped
 
     def _key(self) -> None:
         if self.keyed:
@@ -128,6 +136,11 @@ class RowsVectorEnv(SyncVectorEnv):
         self._randomness = OWN_RANDOMNESS if first.keyed else contextlib.nullcontext()
         self.spec = first.spec  # whose time limit a keyword may have changed
         self.start_space = first.get_wrapper_attr("start_space") if first.has_wrapper_attr("start_space") else None
+
+    @property
+    def row(self) -> int:
+        """The row whose turn it is, or whose call raised an exception."""
+        return next((number for number, env in enumerate(self.envs) if env.running), 0)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Resets the rows of ``options["reset_mask"]``; or all, to ``options["starts"]`` where they are given."""

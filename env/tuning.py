@@ -6,6 +6,7 @@ truncated after ``time_steps``.
 """
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
@@ -31,7 +32,8 @@ class TuningVectorEnv(VectorEnv):
 
     ``infos["objective"]`` holds f of the current state, ``[num_envs]``, and ``seconds`` how long its evaluation took,
     where rows that were evaluated together share the time; ``evaluations`` counts the rows of f evaluated since the
-    last full reset, ``[num_envs]``. f of a state is evaluated once. What f draws at random is keyed by the row's seed
+    last full reset, ``[num_envs]``; ``row`` is the row whose turn it is, 0 where all are evaluated at once. f of a
+    state is evaluated once. What f draws at random is keyed by the row's seed
     and the time step, so ``reset`` takes seeds also where ``starts`` are given.
 
     Args:
@@ -62,6 +64,7 @@ class TuningVectorEnv(VectorEnv):
         self.start_space = self.single_observation_space
         self.evaluations = np.zeros(num_envs, np.int64)
         self.seconds = np.zeros(num_envs)
+        self.row = 0
         self._state = np.zeros((num_envs, self.objective.dims))
         self._value = np.full(num_envs, np.nan)
         self._seeds = [0] * num_envs
@@ -82,12 +85,13 @@ class TuningVectorEnv(VectorEnv):
         self.seconds[rows] = waited + seconds
         return values
 
-    def _keys(self, rows: np.ndarray) -> list[int]:
-        """Returns the key of the next evaluation of each of ``rows``; none where f draws nothing that has one."""
-        if self.objective.vectorised:
-            return []
-        # Counted from 1: with 0 the key would be the seed itself, from which a row's own start is drawn.
-        return [key_of(self._seeds[row], int(self._elapsed[row]) + 1) for row in np.flatnonzero(rows)]
+    def _keys(self, rows: np.ndarray) -> Iterator[int]:
+        """Yields the key of the next evaluation of each of ``rows`` when its turn comes."""
+        for row in np.flatnonzero(rows).tolist():
+            self.row = row
+            # Counted from 1: with 0 the key would be the seed itself, from which a row's own start is drawn.
+            yield key_of(self._seeds[row], int(self._elapsed[row]) + 1)
+        self.row = 0
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts episodes; the class describes ``options``.

@@ -23,6 +23,7 @@ from ppo.config.command_line import parse_as, run_main
 from ppo.config.resolution import check_ranges
 from ppo.evaluation.held_out import RandomActions, TrainedPolicy, held_out_returns
 from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret, regret_words
+from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir
 
 
@@ -142,7 +143,8 @@ def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) 
         from ppo.training.checking import check_later  # torch comes with it
 
         resolved = resolve(dataclasses.replace(config, check=evaluations))
-        return {"policy_sha256": sha256, "check": check_later(resolved, files, snapshot).as_json()}
+        with hint_at_replay(files.path):
+            return {"policy_sha256": sha256, "check": check_later(resolved, files, snapshot).as_json()}
     known = [files.read_json(name) for name in ("evaluation.json", "summary.json")]
     checks = [check for one in known if one and one.get("policy_sha256") == sha256 for check in _checks_in(one)]
     if not checks:

@@ -9,11 +9,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from env.errors import UsageError
+from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import Config, resolve
 from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.config.memory import check_memory
 from ppo.config.signals import handling_signals, raise_for
+from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir, check_free, default_path
 
 AT_ONCE = "at once; all but the evaluations under way is kept"
@@ -48,6 +49,7 @@ def train(
     Raises:
         UsageError: a setting that cannot work; no directory has been made then.
         actors.pools.base.DriverError: a driver raised an exception (its cause), or a slot cannot be run.
+        FloatingPointError: a value of the environment or of an update is not finite.
         KeyboardInterrupt: ``interrupted`` was set; a checkpoint of the steps that were done has been written.
     """
     files = RunDir(run_dir or default_path(config))  # before the environment is made, which may change the directory
@@ -60,7 +62,7 @@ def train(
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
         return _nothing_left(files, summary, quiet)
-    with trainer, _told_how_to_go_on(files):
+    with trainer, _told_how_to_go_on(files), hint_at_replay(files.shown):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
@@ -116,19 +118,6 @@ def interruptible() -> Iterator[threading.Event]:
         raise
 
 
-@contextlib.contextmanager
-def _divergence_in_one_line() -> Iterator[None]:
-    """Turns learning that has broken down into a user's mistake: the settings and f do not suit each other."""
-    try:
-        yield
-    except FloatingPointError as error:
-        from ppo.algorithm.agent import DivergedError  # torch comes with it
-
-        if isinstance(error, DivergedError):
-            raise UsageError(str(error)) from None
-        raise
-
-
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse(argv)
@@ -138,8 +127,12 @@ def main(argv: list[str]) -> None:
         where = {name: getattr(arguments, name) for name in given_flags(argv) if name in WHERE_IT_RUNS}
         config = dataclasses.replace(RunDir(run_dir).config("--resume"), **where)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
-    with interruptible() as interrupted, _divergence_in_one_line():
-        train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
+    with interruptible() as interrupted:
+        try:
+            train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
+        except NotFiniteError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(1)
 
 
 if __name__ == "__main__":

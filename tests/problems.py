@@ -88,6 +88,12 @@ class RaisesForSomeConditions(Quadratic):
         return super().__call__(x, c)
 
 
+class RaisesRowByRow(RaisesForSomeConditions):
+    """The same, asked for one row at a time."""
+
+    vectorised = False
+
+
 class RaisesAtOnceElseWaits(Quadratic):
     """Raises ValueError where the condition is below 0, and answers after 0.2 s elsewhere."""
 
@@ -180,6 +186,28 @@ class CountdownEnv(gymnasium.Env):
         assert self.action_space.contains(action)
         self.left -= 1
         return np.array([self.left, self.total], np.float32), 1.0, self.left == 0, False, {}
+
+
+class RaisingCountdownEnv(CountdownEnv):
+    """The same; raises ValueError in the second time step of an episode of four."""
+
+    def step(self, action):
+        if (self.total, self.left) == (4, 3):
+            raise ValueError("the rocket fell over")
+        return super().step(action)
+
+
+class LotteryEnv(CountdownEnv):
+    """The same; now and then an episode's rewards are so large that no sum of them is finite."""
+
+    def reset(self, *, seed=None, options=None):
+        obs, info = super().reset(seed=seed)
+        self.won = self.np_random.random() < 0.03
+        return obs, info
+
+    def step(self, action):
+        obs, reward, *rest = super().step(action)
+        return obs, 1.7e308 if self.won else reward, *rest
 
 
 class WideEnv(gymnasium.Env):

@@ -12,7 +12,7 @@ LAYERS = ("config", "data", "algorithm", "evaluation", "training", "experiments"
 """Folders of ppo/ from the lowest to the highest; the commands are the modules of ppo/ itself."""
 LIGHT = [
     *("env", "actors", "actors.pools.driver_process", "actors.pools.processes", "ppo", "ppo.config.command_line"),
-    *("ppo.train", "ppo.evaluate", "ppo.tune", "ppo.study", "ppo.compare"),
+    *("ppo.train", "ppo.evaluate", "ppo.replay", "ppo.tune", "ppo.study", "ppo.compare"),
 ]
 SOURCES = sorted(path for package in ("env", "actors", "ppo") for path in (ROOT / package).rglob("*.py"))
 

@@ -19,7 +19,16 @@ from actors.trajectory import Layout, Merger, Trajectory
 
 
 class DriverError(RuntimeError):
-    """A driver failed; its ``__cause__`` holds the driver's own traceback."""
+    """A driver failed; its ``__cause__`` holds the driver's own traceback.
+
+    Args:
+        message: what happened.
+        slot: the slot in which it happened, as a task of its own; None where it is not known.
+    """
+
+    def __init__(self, message: str, slot: Task | None = None):
+        super().__init__(message)
+        self.slot = slot
 
 
 @dataclass(frozen=True)

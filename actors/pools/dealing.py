@@ -207,9 +207,10 @@ class DealingPool(Pool):
             driver.ready = True
             self._failed_starts = 0
         elif message[:1] == protocol.ERROR:
-            text = message[1:].decode(errors="replace")
+            slot, text = protocol.unpack_error(message)
             last = (text.strip().splitlines() or ["no reason"])[-1]
-            raise DriverError(f"driver {driver.index} failed: {last}") from RemoteError(text)
+            failed = driver.task.alone(slot) if driver.task else None
+            raise DriverError(f"driver {driver.index} failed: {last}", failed) from RemoteError(text)
         else:
             answer = protocol.unpack_finished(message)
             self._accept(answer)
@@ -250,7 +251,8 @@ class DealingPool(Pool):
         self._replaced.add(driver.handle)
         driver.handle.end()
         if times >= MAX_FAILURES:
-            raise DriverError(f"driver {driver.index} {reason} {where}, and {times - 1} before it did")
+            failed = task.alone() if task else None
+            raise DriverError(f"driver {driver.index} {reason} {where}, and {times - 1} before it did", failed)
         if not left:
             self.restarts += 1
         try:

@@ -39,7 +39,7 @@ def main(connection: Connection, job: Job, index: int) -> None:
         pass
     except BaseException:
         with contextlib.suppress(LearnerGoneError):
-            _send(connection, protocol.ERROR + traceback.format_exc().encode(errors="replace"))
+            _send(connection, protocol.pack_error(None, traceback.format_exc()))
     connection.close()  # so that the learner sees at once that the environments are closed
 
 
@@ -93,7 +93,21 @@ def _serve(connection: Connection, collector: Collector) -> None:
     _send(connection, protocol.READY)
     with contextlib.closing(Worker(collector)) as worker:
         while (message := _receive(connection))[:1] != protocol.CLOSE:
-            _send(connection, worker.answer(message))
+            answer = _answer(worker, collector, message)
+            _send(connection, answer)
+            if answer[:1] == protocol.ERROR:
+                break
+
+
+def _answer(worker: Worker, collector: Collector, message: bytes) -> bytes:
+    """Returns the answer to a message, or the error in its place.
+
+    The exception ends here: its traceback has views of the shared memory, which is closed next.
+    """
+    try:
+        return worker.answer(message)
+    except BaseException:
+        return protocol.pack_error(collector.slot, traceback.format_exc())
 
 
 def _receive(connection: Connection) -> bytes:

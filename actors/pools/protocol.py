@@ -8,7 +8,7 @@ The first byte says what a message is:
                         C                          close the environments and end
     driver -> learner   R                          ready for a task; the answer to S and to P
                         F task round trajectory    the answer to a task; when its snapshot was held, and its seconds
-                        E text                     the traceback of an exception; the driver then ends
+                        E slot text                the traceback of an exception; the driver then ends
 
 A task names the edition of the snapshot that it is to be run under. A block is the snapshot's edition, its length and
 the name of the shared memory that holds it; or, without a name, the snapshot.
@@ -23,6 +23,7 @@ START, TASK, POLICY, CLOSE = b"S", b"T", b"P", b"C"
 READY, FINISHED, ERROR = b"R", b"F", b"E"
 _TASK = struct.Struct("<cBQIIQQ")
 _FINISHED = struct.Struct("<cB6xQIIQdd")  # 48 bytes, so that the trajectory behind it is aligned
+_ERROR = struct.Struct("<cq")
 _BLOCK = struct.Struct("<QQH")
 
 
@@ -86,6 +87,23 @@ def unpack_finished(message: bytes) -> Answer:
         raise MessageError(f"no answer in {len(message)} bytes")
     _, kind, step, start, stop, number, held_at, seconds = _FINISHED.unpack_from(message)
     return Answer(_task(kind, step, start, stop), number, held_at, seconds, memoryview(message)[_FINISHED.size :])
+
+
+def pack_error(slot: int | None, text: str) -> bytes:
+    """Packs the traceback of an exception, and the slot that raised it; None where that is not known."""
+    return _ERROR.pack(ERROR, -1 if slot is None else slot) + text.encode(errors="replace")
+
+
+def unpack_error(message: bytes) -> tuple[int | None, str]:
+    """Returns what ``pack_error`` packed.
+
+    Raises:
+        MessageError: the message is damaged.
+    """
+    if len(message) < _ERROR.size or message[:1] != ERROR:
+        raise MessageError(f"no error in {len(message)} bytes")
+    _, slot = _ERROR.unpack_from(message)
+    return None if slot < 0 else slot, message[_ERROR.size :].decode(errors="replace")
 
 
 def pack_block(edition: int, length: int, name: str) -> bytes:

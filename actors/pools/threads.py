@@ -16,11 +16,15 @@ from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
 from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
-from actors.trajectory import Merger
+from actors.trajectory import Merger, Trajectory
 from env.errors import UsageError
 
 WATCH_SECONDS = 0.1
 """How often it is looked for threads that are past their time."""
+
+
+class _SlotFailedError(Exception):
+    """A slot raised its cause; the argument is the slot, as a task of its own."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class _Round:
             self.running[collector.driver] = task, time.monotonic()
             try:
                 with time_limit(limit):
-                    trajectory = collector.run(task)
+                    trajectory = _run_task(collector, task)
                 with self.lock:
                     if self.record:
                         self.record.arrived(trajectory)
@@ -64,6 +68,16 @@ class _Round:
         """Returns the tasks that run for more than ``limit`` seconds."""
         now = time.monotonic()
         return [task for task, started in self.running.copy().values() if now - started > limit]
+
+
+def _run_task(collector: Collector, task: Task) -> Trajectory:
+    """Runs a task, and tells which of its slots raised an exception."""
+    try:
+        return collector.run(task)
+    except UsageError:
+        raise
+    except (Exception, SystemExit, GeneratorExit) as error:
+        raise _SlotFailedError(task.alone(collector.slot)) from error
 
 
 class _Threads:
@@ -139,8 +153,11 @@ class ThreadPool(Pool):
             task = error.args[0]
             slots = f"slot {task.start}" + (f" to {task.stop - 1}" if task.stop - task.start > 1 else "")
             limit = f"--driver-timeout {self._timeout:g} s"
-            raise DriverError(f"{slots} of step {task.step} took longer than {limit}") from None
-        except (Exception, SystemExit, GeneratorExit) as error:
+            raise DriverError(f"{slots} of step {task.step} took longer than {limit}", task.alone()) from None
+        except _SlotFailedError as failure:
+            cause = failure.__cause__
+            raise DriverError(f"a driver failed: {type(cause).__name__}: {cause}", failure.args[0]) from cause
+        except Exception as error:
             raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
         return RoundResult(current.merger.result(), current.shares, held - started, time.monotonic() - held)
 

@@ -1,7 +1,7 @@
 """Evaluates objectives, of whatever kind, and asks them for their optimum: both are checked here, and nowhere else."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,12 @@ def evaluate(objective: Objective, x: np.ndarray, c: np.ndarray, keys: Sequence[
 
 
 def timed_evaluation(
-    objective: Objective, x: np.ndarray, c: np.ndarray, keys: Sequence[int]
+    objective: Objective, x: np.ndarray, c: np.ndarray, keys: Iterable[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns what ``evaluate`` does and the seconds that each row took, ``[n]``; rows of one call share its time."""
+    """Returns what ``evaluate`` does and the seconds that each row took, ``[n]``; rows of one call share its time.
+
+    A key is taken when the turn of its row comes, and none where all rows are evaluated at once.
+    """
     rows = len(x)
     if objective.vectorised:
         started = time.perf_counter()

@@ -13,14 +13,10 @@ from ppo.algorithm.components import first_means
 from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
 from ppo.algorithm.manual_gradients import ManualGradients
 from ppo.algorithm.network import initial_parameters
+from ppo.algorithm.not_finite import check_array, check_minibatch
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
 from ppo.config import ResolvedConfig
-
-
-class DivergedError(FloatingPointError):
-    """Learning has broken down: the parameters are no longer finite. The text says why."""
-
 
 LOGGED = ("policy_loss", "value_loss", "gate_loss", "entropy", "approx_kl", "clipfrac")
 
@@ -98,6 +94,9 @@ class Agent:
         Returns:
             ``losses/...`` averaged over the minibatches of the last epoch, and ``losses/initial_logratio``, the
             largest difference between the log-probabilities of driver and learner before the first gradient step.
+
+        Raises:
+            NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.
         """
         config, initial_logratio, first = self.config, 0.0, self.adam.steps
         before = self.parameters.copy()
@@ -110,16 +109,17 @@ class Agent:
             stats = []
             for minibatch in self._minibatches(batch, step, epoch):
                 gradient, stat = self._networks.gradient(minibatch, std_floor, log)
+                norm = float(gradient @ gradient) ** 0.5
+                check_minibatch(step, minibatch, stat, norm)
                 if self.adam.steps == first:
                     initial_logratio = stat["max_logratio"]
-                self.adam.step(self.parameters, self._limited(gradient), learning_rate)
+                self.adam.step(self.parameters, self._limited(gradient, norm), learning_rate)
                 stats.append(stat)
             if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
                 break
         if config.update_damping:
             self.damping.damp(self.parameters, before, learning_rate)
-        if not np.isfinite(self.parameters).all():
-            raise DivergedError(f"training step {step}: the parameters are no longer finite: {_reason(batch)}")
+        check_array(step, "the parameters; a smaller --learning-rate or --max-grad-norm may help", self.parameters)
         losses = {
             f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in LOGGED if name in stats[0]
         }
@@ -131,10 +131,9 @@ class Agent:
             return minibatch
         return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
 
-    def _limited(self, gradient: np.ndarray) -> np.ndarray:
+    def _limited(self, gradient: np.ndarray, norm: float) -> np.ndarray:
         """Scales the gradient down, in place, where its norm is above the limit."""
         limit = self.config.max_grad_norm
-        norm = float(gradient @ gradient) ** 0.5
         if limit and norm > limit:
             gradient *= limit / norm
         return gradient
@@ -148,12 +147,3 @@ class Agent:
         order = generator(self.config.seed, step, Stream.MINIBATCHES, epoch).permutation(len(batch.obs))
         for index in np.array_split(order, count):
             yield self._prepared(batch.rows(index))
-
-
-def _reason(batch: Batch) -> str:
-    """Returns why an update from a batch led to parameters that are not finite, as far as the batch shows it."""
-    targets = batch.advantages if batch.returns is None else np.concatenate([batch.advantages, batch.returns])
-    with np.errstate(all="ignore"):
-        if np.isfinite(np.var(targets)):
-            return "a smaller --learning-rate, or a smaller --max-grad-norm, may help"
-    return "rewards are so large that their squares overflow; scale them down (f, with --transform symlog)"

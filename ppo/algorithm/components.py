@@ -9,8 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actors.law import centre_states
+from actors.policy import Policy
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages
+from ppo.algorithm.conditions import fixed_conditions
+
+GATE_CONDITIONS = (65, 64)
+"""Fixed conditions, for one and for several, at which it is looked whether the gate forgets a component."""
+FORGOTTEN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,14 @@ def gate_slopes(logits: np.ndarray, batch: GateBatch, clip_coef: float) -> tuple
 def ignore_knobs(spec: NetworkSpec, theta: np.ndarray) -> None:
     """Makes a policy the same wherever the knobs stand, in place: that says nothing about which are the best."""
     spec.views(theta)[0][0][: spec.action_dim] = 0.0
+
+
+def remembered(policy: Policy) -> np.ndarray:
+    """Returns which components the gate of a policy does not forget under all conditions, ``[K]`` of bool."""
+    spec = policy.snapshot.spec
+    conditions = fixed_conditions(spec.obs_dim - spec.action_dim, *GATE_CONDITIONS)
+    logprobs = policy.gate(centre_states(conditions, spec.action_dim))
+    return logprobs.max(axis=0) > np.log(FORGOTTEN)
 
 
 def first_means(count: int, knobs: int, rng: np.random.Generator) -> np.ndarray:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from actors.job import Kind
-from actors.law import centre_states
 from actors.policy import Policy, normalise
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
@@ -17,20 +16,17 @@ from ppo.algorithm.components import (
     acted_components,
     component_advantages,
     pair_advantages,
+    remembered,
     slot_weights,
 )
-from ppo.algorithm.conditions import fixed_conditions
 from ppo.algorithm.imitation import imitate
-from ppo.algorithm.losses import Batch
+from ppo.algorithm.losses import Batch, explained_variance
+from ppo.algorithm.not_finite import TOO_LARGE, NotFiniteError, check_array, guarded
 from ppo.algorithm.running_moments import RunningMoments
 from ppo.algorithm.schedules import Schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import GAEConfig, ResolvedConfig, SlotConfig
 from ppo.config.resolved import slot_evaluations
-
-GATE_CONDITIONS = (65, 64)
-"""Fixed conditions, for one and for several, at which it is looked whether the gate forgets a component."""
-FORGOTTEN = 1e-3
 
 
 def policy_spec(config: ResolvedConfig, described: Description) -> NetworkSpec:
@@ -54,6 +50,7 @@ class Learner:
         env_steps: time steps of all slots so far.
         evaluations: evaluations of f so far.
         live: components of the policy that are in use, ``[K]`` of bool.
+        dropped: updates that were taken back, since a value was not finite, and that nobody has looked after yet.
     """
 
     def __init__(self, config: ResolvedConfig, spec: NetworkSpec, reused: int = 0):
@@ -65,6 +62,7 @@ class Learner:
         self.env_steps = 0
         self.evaluations = 0
         self.live = np.ones(spec.components, bool)
+        self.dropped: list[NotFiniteError] = []
         self.obs_moments = RunningMoments((spec.obs_dim,))
         self.return_moments = RunningMoments()
 
@@ -111,17 +109,27 @@ class Learner:
         return None
 
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
-        """Updates the state from the merged trajectory of the current step, and returns scalars to log."""
+        """Updates the state from the merged trajectory of the current step, and returns scalars to log.
+
+        Raises:
+            NotFiniteError: a value of the update is not finite, and the run is to stop; the state is as it was before.
+        """
         now = self.schedule
         scalars = {
             **collected(trajectory),
             "charts/learning_rate": now.learning_rate,
             "charts/std_floor": now.std_floor,
         }
-        scalars |= self.improve(trajectory, now, self.step)
+        scalars |= guarded(self, trajectory, lambda: self._apply(trajectory, now))
+        self._count(trajectory)
+        return scalars
+
+    def _apply(self, trajectory: Trajectory, now: Schedule) -> dict[str, float]:
+        """Makes the update of a training step, and takes in what it shows."""
+        scalars = self.improve(trajectory, now, self.step)
         if self.config.norm_obs:
             self.obs_moments.update(_rows(trajectory.obs))
-        self._count(trajectory)
+            check_array(self.step, "the running variance of the observations", self.obs_moments.m2)
         return scalars
 
     def improve(self, trajectory: Trajectory, now: Schedule, step: int) -> dict[str, float]:
@@ -131,7 +139,8 @@ class Learner:
             scalars = self.agent.update(batch, step, now.learning_rate, now.std_floor, now.update_epochs)
         if batch.values is not None and batch.returns is not None:
             scalars["losses/explained_variance"] = explained_variance(batch.values, batch.returns)
-        self._drop_forgotten()
+        if self.agent.policy.components > 1:
+            self.live = self.live & remembered(self.policy)
         return scalars
 
     def _count(self, trajectory: Trajectory) -> None:
@@ -166,15 +175,6 @@ class Learner:
         gate = GateBatch(components, logprobs, _rows(of_gate * weights), probabilities, self.live)
         return Batch(obs, _rows(actions), _rows(trajectory.logprobs), _rows(own), gate=gate)
 
-    def _drop_forgotten(self) -> None:
-        """Takes components out of use that the gate forgets under all conditions."""
-        policy = self.agent.policy
-        if policy.components == 1:
-            return
-        conditions = fixed_conditions(policy.obs_dim - policy.action_dim, *GATE_CONDITIONS)
-        logprobs = self.policy.gate(centre_states(conditions, policy.action_dim))
-        self.live = self.live & (logprobs.max(axis=0) > np.log(FORGOTTEN))
-
     def _batch_with_values(self, obs: np.ndarray, trajectory: Trajectory, config: GAEConfig) -> Batch:
         """Returns the data of an update with GAE; ``obs`` are normalised, ``[E * T, obs_dim]``."""
         terminations, truncations = trajectory.terminations, trajectory.truncations
@@ -200,6 +200,7 @@ class Learner:
             returns[:, t] = running
             running = np.where(ends[:, t], 0.0, running)
         self.return_moments.update(returns.reshape(-1))
+        check_array(self.step, f"the running variance of the returns; {TOO_LARGE}", self.return_moments.m2)
         return rewards / np.sqrt(self.return_moments.var + 1e-8)
 
     def state(self) -> State:
@@ -280,12 +281,6 @@ def check_finite(trajectory: Trajectory, starts_evaluated: bool) -> None:
                 f"slot {slot} of step {trajectory.versions[slot]}: the environment's {name} are not finite; its start "
                 f"was {trajectory.obs[slot, 0].tolist()}, its actions {trajectory.actions[slot, :8].tolist()}"
             )
-
-
-def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
-    """Returns 1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than the mean, below 0 worse."""
-    variance = np.var(returns)
-    return float(1 - np.var(returns - values) / variance) if variance > 0 else 0.0
 
 
 def _slot_advantages(trajectory: Trajectory, rank_weight: float, bandwidth: float) -> np.ndarray:

@@ -136,3 +136,9 @@ def ratio_statistics(logratio: np.ndarray, clip_coef: float) -> dict[str, float]
         "clipfrac": float((np.abs(ratio - 1) > clip_coef).mean()),
         "max_logratio": float(np.abs(logratio).max()),
     }
+
+
+def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
+    """Returns 1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than the mean, below 0 worse."""
+    variance = np.var(returns)
+    return float(1 - np.var(returns - values) / variance) if variance > 0 else 0.0

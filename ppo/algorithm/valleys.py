@@ -20,6 +20,7 @@ from ppo.algorithm.components import acted_components, component_means, ignore_k
 from ppo.algorithm.gate import fit_gate
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.losses import Batch
+from ppo.algorithm.schedules import Schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig, SlotConfig
 
@@ -41,11 +42,16 @@ class ComponentsLearner(Learner):
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
         """Updates the state from the merged trajectory of the current step, and returns scalars to log."""
         scalars = super().learn(trajectory)
+        if self.step == round(DROPPED_AT * self.config.training_steps):
+            self._drop_needless()
+        return scalars
+
+    def _apply(self, trajectory: Trajectory, now: Schedule) -> dict[str, float]:
+        """Makes the update of a training step, and takes in what it shows."""
+        scalars = super()._apply(trajectory, now)
         conditions = trajectory.obs[:, 0, self.agent.policy.action_dim :]
         self._conditions = np.concatenate([self._conditions, conditions])[-REMEMBERED:]
         self._means = np.concatenate([self._means, self._means_of(trajectory)])[-REMEMBERED:]
-        if self.step == round(DROPPED_AT * self.config.training_steps):
-            self._drop_needless()
         return scalars
 
     def snapshot(self) -> Snapshot:

@@ -148,6 +148,9 @@ class Config:
     """Reward of a tuning problem: the thesis's f(s) - f(s'), or -f(s') (tuning with gae: objective)."""
     transform: Literal["none", "symlog"] | None = None
     """Applied to f before the reward: none, or sign(f) log(1 + |f|) (tuning with gae: symlog)."""
+    on_nan: Literal["stop", "skip"] = "stop"
+    """Where a loss, a gradient or a parameter is not finite: stop, or skip the training step and go on. Either way it
+    changes nothing."""
     gradients: Literal["manual", "autograd"] = "manual"
     """Gradients derived by hand in NumPy, or by torch's autograd, which is slower and easier to read."""
     warm_start: str | None = None

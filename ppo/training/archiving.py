@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from actors.job import Job, Kind
+from actors.job import Job, Kind, Task
+from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory, merge
 from env.errors import UsageError
 from ppo.algorithm.imitation import enough
 from ppo.config import ResolvedConfig
@@ -14,7 +16,7 @@ from ppo.data.archive import NAME
 from ppo.data.recorder import Recorder
 from ppo.data.replay import Replay
 from ppo.data.reuse import read_reused
-from ppo.data.rows import REUSED, accepted, row_type
+from ppo.data.rows import KEY, REUSED, accepted, differs_from_last, in_order, row_type
 from ppo.data.run_archive import open_for_run, read_of_run
 
 
@@ -90,6 +92,32 @@ class RunArchive:
                 f"{self._name}: there is no {NAME} in it, on which the run rests; begin a new one with "
                 f"--warm-start {self._path}"
             )
+
+    def played(self, kind: Kind, step: int, snapshot: Snapshot) -> Trajectory | None:
+        """Returns the merged trajectory of a round that is recorded whole; None where it is not.
+
+        Raises:
+            UsageError: the archive is another run's, or damaged.
+        """
+        if self._replay is None:
+            return None
+        slots, trajectories = self._job.slots(kind), self._replay.trajectories(kind, step, snapshot)
+        if sum(map(len, trajectories)) < slots:
+            return None
+        return merge(trajectories, self._job.layout(kind), slots, snapshot.version)
+
+    def rows_of(self, slot: Task) -> np.ndarray:
+        """Returns the rows of a slot in the order of its time steps; of several copies those that the run learns from.
+
+        Where there is none of these, they are the first ones; and where nothing is recorded there are none.
+        """
+        if self._contents is None:
+            return np.empty(0, row_type(self._job))
+        rows = self._contents.rows
+        rows = rows[(rows["kind"] == slot.kind) & (rows["step"] == slot.step) & (rows["slot"] == slot.start)]
+        sound = accepted(rows) if self._tuning else rows[:0]
+        rows = sound if len(sound) else in_order(rows)
+        return rows[differs_from_last(rows, KEY)]
 
     @contextlib.contextmanager
     def recording(self, paid: Callable[[Kind, int], None]) -> Iterator[Recorder | None]:

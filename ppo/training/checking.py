@@ -31,16 +31,18 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
     """
     assert job.check_starts is not None, "the job has a check"
     rounds.sync()
-    x, c, f = paid_before(files, snapshot.version)
-    estimated = estimated_best_constant(x, c, f)
-    mean = mean_knobs(snapshot)
-    policies = {Kind.CHECK_CONSTANT: estimated, Kind.CHECK_MEAN: mean}
     law = rounds.run(Kind.CHECK, snapshot.version, snapshot).objectives[:, -1].copy()
     constants = {}
-    for kind, knobs in policies.items():
+    for kind, knobs in constant_knobs(files, snapshot).items():
         found = rounds.run(kind, snapshot.version, constant_snapshot(snapshot, knobs))
         constants[tuple(knobs.tolist())] = found.objectives[:, -1].copy()
     return compare(law, constants)
+
+
+def constant_knobs(files: RunDir, snapshot: Snapshot) -> dict[Kind, np.ndarray]:
+    """Returns the constant knobs ``[knobs]`` that a law is compared with, by the kind of their round."""
+    x, c, f = paid_before(files, snapshot.version)
+    return {Kind.CHECK_CONSTANT: estimated_best_constant(x, c, f), Kind.CHECK_MEAN: mean_knobs(snapshot)}
 
 
 def paid_before(files: RunDir, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -143,6 +143,8 @@ def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list
     if "gpu_percent" in use:
         usage += f", {use['gpu_percent']:.0f} % GPU"
     lines.append(("machine", usage))
+    if summary["skipped_steps"]:
+        lines.append(("skipped", f"{summary['skipped_steps']:,} updates whose values were not finite"))
     if summary["driver_restarts"]:
         lines.append(("drivers", f"{summary['driver_restarts']} died or hung and were replaced"))
     names = ("law.npz", "archive.bin", "metrics.csv", "summary.json")

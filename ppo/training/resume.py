@@ -4,6 +4,9 @@ import json
 import pathlib
 from typing import Any
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
 from env.errors import UsageError
 from ppo.algorithm.learner import Learner
 from ppo.config import Config
@@ -17,11 +20,11 @@ class ChangedConfigError(UsageError):
     """A run is to go on with another configuration than it was begun with."""
 
 
-def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
+def restore(learner: Learner, files: RunDir, resume: bool, name: str = "--resume") -> dict[str, Any]:
     """Restores a checkpoint, or a finished run's parameters, where asked to.
 
     A run without a checkpoint starts again: a training step is a pure function of the configuration and of what the
-    archive holds, so it ends in the same bits.
+    archive holds, so it ends in the same bits. Messages call the run that is resumed ``name``.
 
     Returns:
         The checkpoint's values beside the learner's state; empty where no run is resumed.
@@ -30,11 +33,11 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
         UsageError: there is no run to resume or to start from, or it does not suit the configuration.
     """
     if resume:
-        theirs = files.config("--resume")  # refuses what is no run directory
+        theirs = files.config(name)  # refuses what is no run directory
         archived = (files.path / NAME).is_file() and learner.config.problem().family == "tuning"
         if files.checkpoint.exists() or (files.summary() is not None and not archived):
             try:
-                state, meta = _state_for(learner, files, theirs, "--resume")
+                state, meta = _state_for(learner, files, theirs, name)
                 _take_up(learner, state, files)
             except ChangedConfigError:
                 raise
@@ -46,6 +49,13 @@ def restore(learner: Learner, files: RunDir, resume: bool) -> dict[str, Any]:
         source = RunDir(pathlib.Path(learner.config.warm_start))
         learner.warm_start(_state_for(learner, source, source.config("--warm-start"), "--warm-start")[0])
     return {}
+
+
+def imitate_reused(learner: Learner, reused: np.ndarray) -> None:
+    """Lets a run that has not begun start from evaluations made before, rows of the archive ``[n]``."""
+    if len(reused) and learner.step == 0:
+        with threadpool_limits(1, "blas"):  # as in training: more threads may change the last bits
+            learner.imitate(reused["x"], reused["c"], reused["f"])
 
 
 def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -29,6 +29,7 @@ from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.model import make_learner
+from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import ResolvedConfig
 from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
@@ -36,9 +37,10 @@ from ppo.evaluation.regret import known_regret
 from ppo.training.archiving import RunArchive
 from ppo.training.checking import run_check
 from ppo.training.job import make_job
+from ppo.training.not_finite import Updates
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
-from ppo.training.resume import restore
+from ppo.training.resume import imitate_reused, restore
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir, check_free
 from ppo.training.scoring import Scoring
@@ -74,8 +76,7 @@ class Trainer:
         track: write TensorBoard events.
         quiet: show no progress.
         profile: write profiles of the learner and of driver processes.
-        collect_without_normaliser: leave the observation normaliser out of the snapshots that drivers collect with,
-            the thesis's failure.
+        collect_without_normaliser: collect without the observation normaliser, the thesis's failure.
 
     Attributes:
         learner: the state of the training.
@@ -118,9 +119,7 @@ class Trainer:
         self._scoring = Scoring(config, self.learner, self.evaluator, self.files, self._tracker, self._meta)
         if not self.complete:
             self._archive.check_whole(self.learner.step, int(self._meta.get("archive_bytes", 0)))
-        if len(reused) and self.learner.step == 0:
-            with threadpool_limits(1, "blas"):  # as in the context: more threads may change the last bits
-                self.learner.imitate(reused["x"], reused["c"], reused["f"])
+        imitate_reused(self.learner, reused)
         self._choice_shown = False
 
     def __enter__(self) -> Self:
@@ -147,13 +146,15 @@ class Trainer:
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
         self.rounds = Rounds(pool, self.job, recorder, self.timing)
+        self._updates = Updates(self.files, int(self._meta.get("skipped_steps", 0)), self._progress.message)
         self._saved_at, self._saved_state, self._between_steps = time.monotonic(), self._state, True
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._open:
-            # What the state holds is sound unless a step was cut short after the learner had begun to change it.
-            if self._between_steps and self._state != self._saved_state:
+            # What the state holds is sound unless a step was cut short after the learner had begun to change it; an
+            # update that was not finite has been taken back.
+            if (self._between_steps or isinstance(error, NotFiniteError)) and self._state != self._saved_state:
                 self.timing.begin_step()  # what has passed since the last step was the caller's time
                 with contextlib.suppress(*([UsageError] if error else [])):  # what ended the run is what to say
                     self._save()
@@ -179,7 +180,7 @@ class Trainer:
 
         Raises:
             DriverError: a driver raised an exception (its cause), or a slot cannot be run.
-            FloatingPointError: the environment or the update gave a value that is not finite.
+            FloatingPointError: the environment gave a value that is not finite, or (NotFiniteError) the update did.
         """
         if self.complete:
             raise StopIteration
@@ -200,7 +201,9 @@ class Trainer:
         trajectory = self._round(self.learner.kind)
         self._between_steps = False
         with self.timing.measure("train"):
-            scalars = self.learner.learn(trajectory)
+            scalars = self._updates.learn(self.learner, trajectory)
+        if self.config.on_nan == "skip":
+            scalars["skipped_steps"] = self._updates.skipped
         self._scoring.open, self._between_steps = scalars, True
         self._progress.learned(scalars)
         return trajectory.rewards.size
@@ -244,7 +247,7 @@ class Trainer:
         """Writes a checkpoint and the law; what they rest on is durable before."""
         archive_bytes = self.rounds.sync()
         meta = {"archive_bytes": archive_bytes, "timing": self.timing.spent(), "driver_restarts": self._driver_restarts}
-        meta |= {"config": result_fields(self.config)}
+        meta |= {"config": result_fields(self.config), "skipped_steps": self._updates.skipped}
         self.files.save(self.learner.state(), meta | self._scoring.meta())
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_state = time.monotonic(), self._state
@@ -271,6 +274,7 @@ class Trainer:
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self._scoring.evaluations,
             "lost_evaluations": self._archive.lost + self.rounds.lost,
+            "skipped_steps": self._updates.skipped,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
             "driver_restarts": self._driver_restarts,

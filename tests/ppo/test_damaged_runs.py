@@ -1,4 +1,4 @@
-"""``ppo.evaluate`` and ``ppo.archive`` answer any damage to a run's files with one line."""
+"""``ppo.evaluate``, ``ppo.archive`` and ``ppo.replay`` answer any damage to a run's files with one line."""
 
 import dataclasses
 import io
@@ -11,7 +11,7 @@ import pytest
 
 from actors import NetworkSpec, Snapshot
 from actors.law import load_snapshot, save_law
-from ppo import Config, archive, evaluate
+from ppo import Config, archive, evaluate, replay
 from ppo.config.command_line import run_main
 from ppo.data.archive import NAME
 from ppo.train import train
@@ -127,6 +127,27 @@ CONFIGS = {
 def test_another_configuration_is_told(content, run, refused):
     (run / "config.json").write_bytes(content)
     assert refused(evaluate, "run").startswith("error: RUN_DIR run")
+
+
+SLOT = ("--training-step", "0", "--slot", "0")
+
+
+@pytest.mark.parametrize("content", CONFIGS.values(), ids=CONFIGS)
+def test_another_configuration_is_told_where_a_slot_is_run_alone(content, run, refused):
+    (run / "config.json").write_bytes(content)
+    assert refused(replay, "run", *SLOT).startswith("error: RUN_DIR run")
+
+
+@pytest.mark.parametrize("counters", [None, 0, [0], [0.5, 0, 0], [-1, 0, 0]], ids=str)
+def test_so_is_another_checkpoint(counters, run, refused):
+    with np.load(run / "checkpoint.npz") as file:
+        arrays = {name: file[name] for name in file.files if name != "counters"}
+    more = {} if counters is None else {"counters": np.array(counters)}
+    del arrays["agent.parameters"]
+    (run / "checkpoint.npz").write_bytes(npz(**arrays, **more))
+    assert refused(replay, "run", *SLOT).startswith("error: RUN_DIR run: its networks do not have the shapes")
+    (run / "checkpoint.npz").write_bytes(b"PK")
+    assert refused(replay, "run", *SLOT).startswith("error: RUN_DIR run: checkpoint.npz is damaged")
 
 
 CHECKS = ["3", "[]", '{"evaluations": "15"}', '{"evaluations": 15}', '{"evaluations": 15, "words": "x", "gain": NaN}']

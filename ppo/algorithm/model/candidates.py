@@ -27,6 +27,7 @@ from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.learner import ModelLearner
 from ppo.algorithm.model.planning import plan_of
 from ppo.algorithm.model.settling import Effort, followed
+from ppo.algorithm.not_finite import whole_or_not_at_all
 from ppo.algorithm.schedules import Schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig
@@ -96,20 +97,25 @@ class CandidatesLearner(ModelLearner):
 
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
         """Updates the state from the merged trajectory of the round, and returns scalars to log."""
+        return self._learn_from_pairs(trajectory) if self.kind == Kind.PAIR else self._learn_with_model(trajectory)
+
+    def _learn_from_pairs(self, trajectory: Trajectory) -> dict[str, float]:
+        scalars = Learner.learn(self, trajectory)
+        self.surrogate.evidence.add(*evaluated(trajectory))
+        if self.kind == Kind.PLAN:
+            self._candidates.append(self._policy_snapshot())
+            self._add_law_of_networks()
+        return scalars
+
+    @whole_or_not_at_all
+    def _learn_with_model(self, trajectory: Trajectory) -> dict[str, float]:
         if not self._candidates:
             before = self._spent
             scalars = super().learn(trajectory)
             if self._due(before) and self._others_may_be_better:
                 self._finish()
             return scalars
-        kind = self.kind
         self.surrogate.evidence.add(*evaluated(trajectory))
-        if kind == Kind.PAIR:
-            scalars = Learner.learn(self, trajectory)
-            if self.kind == Kind.PLAN:
-                self._candidates.append(self._policy_snapshot())
-                self._add_law_of_networks()
-            return scalars
         scalars = collected(trajectory)
         self._choose(trajectory)
         self._count(trajectory)

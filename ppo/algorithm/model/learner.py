@@ -36,6 +36,7 @@ from ppo.algorithm.model.settling import (
     with_critic,
 )
 from ppo.algorithm.model.surrogate import Surrogate
+from ppo.algorithm.not_finite import guarded, whole_or_not_at_all
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig
@@ -141,6 +142,7 @@ class ModelLearner(Learner):
             return design(self.knobs, self.conditions, slots, rng)
         return plan_round(self.surrogate.process, policy, slots, rng)
 
+    @whole_or_not_at_all
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
         """Updates the state from the merged trajectory of the round, and returns scalars to log."""
         planned = self.kind != Kind.COLLECT  # before the score, which may change it
@@ -211,7 +213,8 @@ class ModelLearner(Learner):
             now = dataclasses.replace(now, std_floor=min(now.std_floor, frame.radius / 3))
         self._collector.update(dataclasses.replace(self._policy_snapshot(), std_floor=now.std_floor))
         trajectory = self._collector.run(Task(Kind.IMAGINE, self._imagined, 0, IMAGINED_SLOTS))
-        scalars = self.improve(trajectory, now, self._imagined)
+        where, key = f"in imagined step {self._imagined}, ", self._imagined
+        scalars = guarded(self, trajectory, lambda: self.improve(trajectory, now, key), where)
         self._imagined += 1
         return scalars
 

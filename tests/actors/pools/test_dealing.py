@@ -222,7 +222,7 @@ def test_a_driver_whose_every_message_is_damaged_ends_the_run():
 
 
 def test_an_error_keeps_the_drivers_traceback():
-    fleet = FakeFleet(once(lambda fleet: [Event(fleet.handles[0], protocol.ERROR + b"Traceback\n\xff ValueError: x")]))
+    fleet = FakeFleet(once(lambda fleet: [Event(fleet.handles[0], b"E" + bytes(8) + b"Traceback\n\xff ValueError: x")]))
     with DealingPool(job(), fleet, 1, 60.0) as pool, pytest.raises(DriverError, match="ValueError: x") as caught:
         run(pool, 0)
     assert "Traceback" in str(caught.value.__cause__)

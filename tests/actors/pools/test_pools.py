@@ -7,11 +7,14 @@ import traceback
 import numpy as np
 import pytest
 
-from actors.job import Kind
+from actors import NetworkSpec, Snapshot
+from actors.job import Kind, Task
 from actors.pools.base import DriverError
 from actors.pools.factory import make_pool
-from tests.actors.pools.rounds import job, run, same
+from tests.actors.pools.rounds import job, run, same, snapshot
 from tests.problems import Quadratic
+
+COUNTDOWN = NetworkSpec(2, (8,), "tanh", "categorical", 1, (3,))
 
 
 @pytest.mark.parametrize("drivers", [1, 3, 16])
@@ -42,6 +45,22 @@ def test_random_numbers_of_the_process_are_those_of_the_slot_whoever_runs_it():
         assert pool.restarts == 1
     noise = [step.objectives - Quadratic()(step.obs[:, 0, :2], step.obs[:, 0, 2:])[:, None] for step in wanted]
     assert len(np.unique([step[:, 0].round(9) for step in noise])) == 20  # of the starts: no driver repeats another's
+
+
+@pytest.mark.parametrize(("drivers", "backend"), [(0, "process"), (2, "process"), (2, "thread")])
+@pytest.mark.parametrize("env", ["tests.problems:RaisesRowByRow", "tests.problems:RaisingCountdownEnv"])
+def test_the_slot_that_raised_is_told(env, drivers, backend):
+    tuning = env.endswith("RowByRow")
+    sound, sampler = ("Quadratic", "random") if tuning else ("CountdownEnv", "env")
+    snap = snapshot(2) if tuning else Snapshot(2, COUNTDOWN, np.zeros(COUNTDOWN.size))
+    with make_pool(job(f"tests.problems:{sound}", sampler=sampler), 0, "process", 30) as pool:
+        starts = run(pool, 2, snap=snap)[0].obs[:, 0]
+    raising = np.flatnonzero(starts[:, 2] > 0.5 if tuning else starts[:, 1] == 4).tolist()
+    assert raising == ([1, 7] if tuning else [4, 8])  # neither is the first slot of a driver
+    with make_pool(job(env, sampler=sampler), drivers, backend, 30) as pool, pytest.raises(DriverError) as caught:
+        run(pool, 2, snap=snap)
+    told = caught.value.slot
+    assert told in [Task(Kind.COLLECT, 2, slot, slot + 1) for slot in (raising if drivers else raising[:1])]
 
 
 def test_a_generator_of_f_is_the_slots_in_threads_too():

@@ -40,6 +40,17 @@ def test_the_answer_to_a_task_holds_the_trajectory_unchanged():
     assert (len(message) - len(buffer)) % 8 == 0  # so that the arrays are aligned
 
 
+@pytest.mark.parametrize("slot", [None, 0, 2**31 - 1])
+def test_an_error_and_its_slot(slot):
+    message = protocol.pack_error(slot, "ValueError: zu heiß")
+    assert message[:1] == protocol.ERROR
+    assert protocol.unpack_error(message) == (slot, "ValueError: zu heiß")
+    assert protocol.unpack_error(protocol.pack_error(slot, "\udcff")) == (slot, "?")
+    for length in range(len(protocol.pack_error(slot, ""))):
+        with pytest.raises(protocol.MessageError):
+            protocol.unpack_error(message[:length])
+
+
 def test_first_bytes_are_single_and_distinct():
     kinds = ("READY", "TASK", "FINISHED", "ERROR", "POLICY", "START", "CLOSE")
     bytes_of = {getattr(protocol, kind) for kind in kinds}

@@ -54,9 +54,9 @@ def test_target_kl_ends_the_update_early():
 
 def test_the_gradients_norm_is_limited():
     an_agent = agent(max_grad_norm=1e-3)
-    assert an_agent._limited(np.array([3.0, 4.0])) == pytest.approx([0.6e-3, 0.8e-3])
-    assert an_agent._limited(np.array([3e-4, 4e-4])).tolist() == [3e-4, 4e-4]
-    assert agent(max_grad_norm=0.0)._limited(np.array([3.0, 4.0])).tolist() == [3.0, 4.0]
+    assert an_agent._limited(np.array([3.0, 4.0]), 5.0) == pytest.approx([0.6e-3, 0.8e-3])
+    assert an_agent._limited(np.array([3e-4, 4e-4]), 5e-4).tolist() == [3e-4, 4e-4]
+    assert agent(max_grad_norm=0.0)._limited(np.array([3.0, 4.0]), 5.0).tolist() == [3.0, 4.0]
 
 
 def test_an_update_raises_the_probability_of_good_actions():

@@ -1,0 +1,123 @@
+"""Updates whose values are not finite are taken back: what they were to change stays as it was before."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from actors.trajectory import Trajectory
+from ppo.algorithm.state import State, prefixed
+
+if TYPE_CHECKING:
+    from ppo.algorithm.learner import Learner
+    from ppo.algorithm.losses import Batch
+
+L = TypeVar("L", bound="Learner")
+Scalars = dict[str, float]
+LOSSES = ("policy_loss", "value_loss", "gate_loss", "entropy")
+BATCH = ("obs", "actions", "logprobs", "values", "returns", "advantages")
+"""Arrays of a batch in the order in which they are made."""
+TOO_LARGE = "rewards are so large that their squares overflow; scale them down (f, with --transform symlog)"
+
+
+class NotFiniteError(FloatingPointError):
+    """A value of an update is NaN or infinite.
+
+    Args:
+        step: training step.
+        what: the first value that was not finite, and what else there is to say of it.
+
+    Attributes:
+        step, what: the same.
+        arrays: the slots that were learned from, and the learner's state before, by name; empty where not kept.
+    """
+
+    def __init__(self, step: int, what: str):
+        super().__init__(step, what)
+        self.step, self.what = step, what
+        self.arrays: State = {}
+
+    def __str__(self) -> str:
+        return f"training step {self.step}: not finite: {self.what}"
+
+
+def check_minibatch(step: int, batch: "Batch", losses: Scalars, norm: float) -> None:
+    """Checks what a minibatch gave: its losses, of which some may not have been computed, and its gradient's norm.
+
+    Raises:
+        NotFiniteError: one of them is not finite; the text names an array of the batch where that is the cause.
+    """
+    found = next((name for name in LOSSES if not math.isfinite(losses.get(name, 0.0))), None)
+    if found is None and math.isfinite(norm):
+        return
+    arrays = ((name, getattr(batch, name)) for name in BATCH)
+    cause = next((name for name, array in arrays if array is not None and not np.isfinite(array).all()), None)
+    what = f"the {found.replace('_', ' ')}" if found else "the norm of the gradient"
+    raise NotFiniteError(step, f"the {cause} of the batch, and so {what}" if cause else what)
+
+
+def check_array(step: int, what: str, array: np.ndarray) -> None:
+    """Raises NotFiniteError if a value of an array is not finite."""
+    if not np.isfinite(array).all():
+        raise NotFiniteError(step, what)
+
+
+def guarded(learner: "Learner", trajectory: Trajectory, update: Callable[[], Scalars], where: str = "") -> Scalars:
+    """Makes an update of the agent, the running moments and which components are in use; all of it, or none.
+
+    Args:
+        learner: whose they are.
+        trajectory: what is learned from.
+        update: makes the update.
+        where: what a message says before what was not finite.
+
+    Returns:
+        What ``update`` returned; nothing where it was taken back and the learner may go on, which notes it then in
+        ``dropped``.
+
+    Raises:
+        NotFiniteError: it was taken back, and the configuration says to stop.
+    """
+    agent, live = learner.agent.state(), learner.live
+    moments = learner.obs_moments.state(), learner.return_moments.state()
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what they lead to is looked at
+            return update()
+    except NotFiniteError as error:
+        learner.agent.restore(agent)
+        learner.obs_moments.restore(moments[0])
+        learner.return_moments.restore(moments[1])
+        learner.live = live
+        error.step, error.what = learner.step, where + error.what
+        if not learner.dropped:  # one a training step is enough to look at
+            error.arrays = prefixed("trajectory", _arrays(trajectory)) | prefixed("state", learner.state())
+        if learner.config.on_nan == "stop":
+            raise
+        learner.dropped.append(error)
+        return {}
+
+
+def whole_or_not_at_all(learn: Callable[[L, Trajectory], Scalars]) -> Callable[[L, Trajectory], Scalars]:
+    """Makes a method that learns from a round leave the state as it was before where it raises NotFiniteError."""
+
+    @functools.wraps(learn)
+    def learned(learner: L, trajectory: Trajectory) -> Scalars:
+        if learner.config.on_nan != "stop":
+            return learn(learner, trajectory)
+        before = learner.state()
+        try:
+            return learn(learner, trajectory)
+        except NotFiniteError:
+            learner.restore(before)
+            raise
+
+    return learned
+
+
+def _arrays(trajectory: Trajectory) -> State:
+    """Returns the arrays of a trajectory by name, as views."""
+    names = [field.name for field in dataclasses.fields(trajectory) if field.name != "buffer"]
+    return {name: getattr(trajectory, name) for name in names}

@@ -1,0 +1,100 @@
+"""``python -m ppo.replay RUN_DIR --training-step T --slot I``: runs one slot of a run alone, and says what happened.
+
+The slot is run in this process, by the policy that acted in it and on the real environment; nothing is written.
+"""
+
+import pathlib
+import pdb
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import tyro
+
+from actors.job import SAMPLED, Kind
+from ppo.config.command_line import parse_as, run_main
+from ppo.training.run_dir import RunDir
+
+if TYPE_CHECKING:
+    from ppo.training.one_slot import SlotOfRun, SlotRun
+
+KindName = Literal["design", "plan", "collect", "pair", "evaluate", "check", "check_constant", "check_mean"]
+SHOWN = 12  # values of an observation or an action that are shown
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Runs one slot of a run again, alone and in this process, by the policy that acted in it, and says whether it gave
+    what the archive holds. A slot of a tuning problem pays its evaluations of f again, and they are not recorded."""
+
+    run_dir: tyro.conf.Positional[pathlib.Path]
+    """Directory of the run, which may be over, under way, or have failed; nothing is written to it."""
+    training_step: int
+    """Training step of the slot, from 0 on; of a slot that evaluates or checks a law, the steps done before."""
+    slot: int
+    """Number of the slot, from 0 on."""
+    kind: KindName | None = None
+    """What the slot is run for, as the archive names it (None: what the training step learns from)."""
+    debugger: bool = False
+    """Open the debugger pdb where the slot raises an exception. breakpoint() in f opens it with and without."""
+    from_start: bool = False
+    """Run the training steps before it again, from the checkpoint or from the start, where their policy is not known
+    else: outside tuning, for a slot of another training step than the checkpoint's."""
+
+
+def main(argv: list[str]) -> None:
+    """Runs the command."""
+    arguments = parse_as(Arguments, "python -m ppo.replay", argv)
+    files = RunDir(arguments.run_dir)
+    files.config("RUN_DIR")
+    from ppo.training.one_slot import SlotOfRun  # torch comes with it
+
+    kind = None if arguments.kind is None else Kind[arguments.kind.upper()]
+    slot = SlotOfRun(files, arguments.training_step, arguments.slot, kind, arguments.from_start)
+    print(f"slot {slot.task.start} of training step {slot.task.step} ({slot.task.kind.name.lower()})", flush=True)
+    for line in describe(slot, _run(slot, arguments.debugger)):
+        print(line)
+
+
+def _run(slot: "SlotOfRun", debugger: bool) -> "SlotRun":
+    """Runs the slot; where it raises an exception, in the debugger if that is asked for."""
+    try:
+        return slot.run()
+    except Exception as error:
+        if debugger:
+            traceback.print_exc()
+            pdb.post_mortem(error.__traceback__)
+        raise
+
+
+def describe(slot: "SlotOfRun", run: "SlotRun") -> Iterator[str]:
+    """Yields what a slot did, in words: its start, a line for each time step, and whether the archive has the same."""
+    trajectory, sampled = run.trajectory, slot.task.kind in SAMPLED
+    tuning = trajectory.objectives.size > 0
+    yield f"start {_numbers(trajectory.obs[0, 0])}"
+    if tuning and run.rows["time_step"][0] == 0:
+        yield f"time step 0: f {_numbers(run.rows['f'][0])}"
+    for t, row in enumerate(run.rows[-trajectory.rewards.shape[1] :]):
+        logprob = f", log-probability {_numbers(trajectory.logprobs[0, t])}" if sampled else ""
+        ends = [] if tuning else [name for name in ("terminated", "truncated") if row[name]]
+        gave = f"f {_numbers(row['f'])}" if tuning else f"reward {_numbers(row['reward'])}"
+        action = _numbers(trajectory.actions[0, t])
+        yield f"time step {row['time_step']}: action {action}{logprob}, {', '.join([gave, *ends])}"
+    if not len(run.recorded):
+        yield "the archive does not hold this slot"
+    elif other := run.other_bits:
+        yield f"other bits than in the archive: {', '.join(other)}"
+    else:
+        yield "the same bits as in the archive"
+
+
+def _numbers(values: Any) -> str:
+    """Returns numbers in words, to the last bit; of many, the first and the last ones."""
+    array = np.asarray(values)
+    return repr(array.tolist()) if array.size <= SHOWN else np.array2string(array, threshold=SHOWN, floatmode="unique")
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,189 @@
+"""One slot of a run, run again alone and in this process: by the policy that acted in it, on the real environment."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from actors.job import TRAINING, Kind, Task
+from actors.rollout import Collector
+from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory
+from env.errors import UsageError
+from ppo.algorithm.learner import Learner
+from ppo.algorithm.model import make_learner
+from ppo.config import ResolvedConfig, resolve
+from ppo.config.budget import LEAST_CHECK
+from ppo.data.rows import row_type, rows_of
+from ppo.evaluation.check import ROUNDS, constant_snapshot
+from ppo.evaluation.evaluator import make_evaluator
+from ppo.training.archiving import RunArchive
+from ppo.training.checking import constant_knobs
+from ppo.training.job import make_job
+from ppo.training.resume import imitate_reused, restore
+from ppo.training.run_dir import RunDir
+
+CHECKS = frozenset({Kind.CHECK, Kind.CHECK_CONSTANT, Kind.CHECK_MEAN})
+OF_NO_RESULT = ("driver", "seconds")
+"""Fields of a row that differ from one time to the next."""
+
+
+@dataclass(frozen=True)
+class SlotRun:
+    """What a slot gave.
+
+    Attributes:
+        trajectory: of the slot alone.
+        rows: its rows, as the archive holds them, one for each evaluation or time step.
+        recorded: the rows that the archive holds of it; empty where it has none.
+    """
+
+    trajectory: Trajectory
+    rows: np.ndarray
+    recorded: np.ndarray
+
+    @property
+    def other_bits(self) -> list[str]:
+        """What differs from the record, ``f of time step 1`` each; the numbers of rows first."""
+        if len(self.rows) != len(self.recorded):
+            return [f"the number of rows ({len(self.recorded)} recorded)"]
+        names = [name for name in self.rows.dtype.names or () if name not in OF_NO_RESULT]
+        pairs = zip(self.rows, self.recorded, strict=True)
+        return [f"{name} of time step {a['time_step']}" for a, b in pairs for name in names if _bits(a, name, b)]
+
+
+def _bits(a: np.void, name: str, b: np.void) -> bool:
+    """Returns whether a field of two rows has other bits."""
+    return a[name].tobytes() != b[name].tobytes()
+
+
+def _resolved(files: RunDir, slot: int | None) -> ResolvedConfig:
+    """Returns the configuration of a run; for a slot of a check that was made later, with a check that has the slot."""
+    given = files.config("RUN_DIR")
+    try:
+        if slot is not None and not given.check and given.problem().family == "tuning":
+            given = dataclasses.replace(given, check=max(LEAST_CHECK, ROUNDS * (slot + 1)))
+        return resolve(given)
+    except UsageError as error:
+        raise UsageError(f"RUN_DIR {files.shown}: by its config.json, {error}") from None
+
+
+class SlotOfRun:
+    """A slot of a run that may be over, under way or have failed; nothing is written to its directory.
+
+    The policy that acts in a training step comes from the checkpoint where that stands before the step or at it, or
+    from the start of the run; the training steps between are learned from again, as ``--resume`` does: in tuning over
+    the recorded values of f, and in any other environment by running them again.
+
+    Args:
+        files: directory of the run.
+        step: training step.
+        slot: number of the slot.
+        kind: what the slot is run for; None for what the training step learns from.
+        run_again: whether training steps may be run again that no archive answers for.
+
+    Attributes:
+        task: the slot, as a task.
+
+    Raises:
+        UsageError: there is no such slot, or the policy that acts in it cannot be had.
+    """
+
+    def __init__(self, files: RunDir, step: int, slot: int, kind: Kind | None, run_again: bool):
+        self._files = files
+        if step < 0:
+            raise UsageError(f"--training-step {step}: must be 0 or more")
+        config = _resolved(files, slot if kind in CHECKS else None)
+        tuning = config.problem().family == "tuning"
+        if tuning and run_again:
+            raise UsageError("--from-start: only for an environment that is no tuning problem, whose archive answers")
+        torch.set_num_threads(config.torch_threads)
+        self._job = make_job(config, make_evaluator(config)[1])
+        self._archive = RunArchive(config, self._job, files.path, f"RUN_DIR {files.shown}")
+        with threadpool_limits(1, "blas"):  # as in training: more threads may change the last bits
+            learner = self._learner(config, step)
+            self._learn_until(learner, step, run_again or tuning)
+            self.task = self._checked(learner, step, slot, kind)
+            self._snapshot = self._policy(learner)
+
+    def _learner(self, config: ResolvedConfig, step: int) -> Learner:
+        """Returns the learner as near before a training step as it was saved."""
+        reused = self._archive.to_imitate()
+        learner = make_learner(config, self._job, len(reused))
+        restore(learner, self._files, self._saved_before(step), "RUN_DIR")
+        imitate_reused(learner, reused)
+        return learner
+
+    def _saved_before(self, step: int) -> bool:
+        """Returns whether the checkpoint stands before a training step or at it; a damaged one is refused later."""
+        if not self._files.checkpoint.exists():
+            return False
+        counters = self._files.load("RUN_DIR")[0].get("counters", np.zeros(3, np.int64))
+        return counters.dtype.kind != "i" or counters.shape != (3,) or int(counters[0]) <= step
+
+    def _learn_until(self, learner: Learner, step: int, allowed: bool) -> None:
+        """Learns from all training steps before ``step``."""
+        collector: Collector | None = None
+        if learner.step < step and not allowed:
+            raise UsageError(
+                f"--training-step {step}: the checkpoint is not of this step, and outside tuning no archive suffices "
+                f"to learn again; --from-start runs {step - learner.step} training steps again in this process"
+            )
+        while learner.step < step:
+            if learner.complete:
+                raise UsageError(f"--training-step {step}: the run has only {learner.step} training steps")
+            kind, snapshot = learner.kind, learner.round_snapshot()
+            if self._job.problem.family == "tuning":
+                trajectory = self._archive.played(kind, learner.step, snapshot)
+            else:
+                collector = collector or Collector(self._job)
+                collector.update(snapshot)
+                trajectory = collector.run(Task(kind, learner.step, 0, self._job.slots(kind)))
+            if trajectory is None:
+                raise UsageError(
+                    f"--training-step {step}: the archive lacks evaluations of training step {learner.step}, so that "
+                    f"the policy of step {step} is not known"
+                )
+            learner.learn(trajectory)
+        if collector:
+            collector.close()
+
+    def _checked(self, learner: Learner, step: int, slot: int, kind: Kind | None) -> Task:
+        """Returns the slot as a task, if the training step has it."""
+        if kind is None or kind in TRAINING:
+            if learner.complete:
+                raise UsageError(
+                    f"--training-step {step}: the run has training steps 0 to {step - 1}; after the last one there is "
+                    f"only --kind evaluate, check, check_constant or check_mean"
+                )
+            if kind not in (None, learner.kind):
+                raise UsageError(f"--kind {kind.name.lower()}: training step {step} is of {learner.kind.name.lower()}")
+            kind = learner.kind
+        slots = 0 if kind in CHECKS and self._job.problem.family != "tuning" else self._job.slots(kind)
+        if not 0 <= slot < slots:
+            has = f"has slots 0 to {slots - 1}" if slots else "has none"
+            raise UsageError(f"--slot {slot}: a round of {kind.name.lower()} {has}")
+        return Task(kind, step, slot, slot + 1)
+
+    def _policy(self, learner: Learner) -> Snapshot:
+        """Returns what acts in the slot."""
+        kind = self.task.kind
+        if kind in TRAINING:
+            return learner.round_snapshot()
+        law = learner.snapshot()
+        if kind in (Kind.CHECK_CONSTANT, Kind.CHECK_MEAN):
+            return constant_snapshot(law, constant_knobs(self._files, law)[kind])
+        return law
+
+    def run(self) -> SlotRun:
+        """Runs the slot. Whatever the environment raises comes through."""
+        collector = Collector(self._job)
+        collector.update(self._snapshot)
+        with threadpool_limits(1, "blas"):
+            trajectory = collector.run(self.task)
+        collector.close()
+        row, evaluated = row_type(self._job), self._job.evaluate_starts
+        rows = rows_of(trajectory, self.task.kind, self.task.step, row, evaluated)
+        return SlotRun(trajectory, rows, self._archive.rows_of(self.task))
