@@ -31,7 +31,8 @@ import psutil
 from actors.pools import leftovers
 
 LEARNER = """
-import sys
+import faulthandler, signal, sys
+faulthandler.register(signal.SIGUSR1)
 from ppo.config import Config
 from ppo.train import train
 train(
@@ -66,6 +67,8 @@ ALLOWED = 0.02
 WARM_UP = 0.1  # of the samples, which are left out
 KILL_SECONDS = 0.5
 LIFE_SECONDS = (2.0, 8.0)
+HUNG_SECONDS = 60.0
+"""How long a learner may be without drivers; it tells then where it is."""
 
 
 @dataclasses.dataclass
@@ -113,14 +116,23 @@ def drivers_of(process: psutil.Process) -> list[psutil.Process]:
 def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[str, int]) -> None:
     """Lets a learner train, and kills its drivers."""
     command = [sys.executable, "-c", LEARNER, str(folder / "steady")]
-    learner = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    log = folder / "steady.log"
+    with log.open("w") as file:
+        learner = subprocess.Popen(command, stderr=file, start_new_session=True)
     process, rng, next_sample = psutil.Process(learner.pid), random.Random(1), time.monotonic() + 10
+    seen = time.monotonic()
     try:
         while time.monotonic() < until and learner.poll() is None:
             time.sleep(KILL_SECONDS * rng.uniform(0.5, 1.5))
             if drivers := drivers_of(process):
                 rng.choice(drivers).kill()
                 counts["driver kills"] += 1
+                seen = time.monotonic()
+            elif time.monotonic() > seen + HUNG_SECONDS:
+                learner.send_signal(signal.SIGUSR1)
+                time.sleep(1.0)
+                counts["the learner hung"] += 1
+                break
             if time.monotonic() > next_sample and len(drivers_of(process)) == 3:
                 samples.add(sample(process))
                 next_sample = time.monotonic() + 1
@@ -128,6 +140,7 @@ def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[
     finally:
         os.killpg(learner.pid, signal.SIGKILL)
         learner.wait()
+        print(log.read_text(), end="")
 
 
 def killed(folder: pathlib.Path, until: float, counts: dict[str, int]) -> None:
@@ -177,7 +190,8 @@ def main() -> int:
     arguments = parser.parse_args()
     until, samples, opened = time.monotonic() + 60 * arguments.minutes, Samples(), Samples()
     names = ("driver kills", "learner kills", "runs that came to their end")
-    wrongs = ("runs that came to another end", "orphans", "the learner ended by itself", "left in /dev/shm and /tmp")
+    wrongs = ("runs that came to another end", "orphans", "the learner ended by itself", "the learner hung")
+    wrongs += ("left in /dev/shm and /tmp",)
     counts = dict.fromkeys((*names, *wrongs), 0)
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
@@ -201,7 +215,8 @@ def main() -> int:
             print(f"  {name:12} {first:14,.0f} {last:14,.0f}  {'flat' if same else 'NOT FLAT'}")
             flat &= same
     print(", ".join(f"{name}: {count:,}" for name, count in counts.items()))
-    return 0 if flat and not any(counts[name] for name in wrongs) else 1
+    happened = samples.values and opened.values and all(counts[name] for name in names)
+    return 0 if flat and happened and not any(counts[name] for name in wrongs) else 1
 
 
 if __name__ == "__main__":
