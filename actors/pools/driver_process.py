@@ -90,9 +90,14 @@ class Worker:
 
 def _serve(connection: Connection, collector: Collector) -> None:
     _send(connection, protocol.READY)
+    told = False
     with contextlib.closing(Worker(collector)) as worker:
         while (message := _receive(connection))[:1] != protocol.CLOSE:
-            _send(connection, worker.answer(message))
+            answer = worker.answer(message)
+            if not told and collector.failures and collector.failures.first:
+                _send(connection, protocol.NOTE + collector.failures.first.encode(errors="replace"))
+                told = True
+            _send(connection, answer)
 
 
 def _receive(connection: Connection) -> bytes:
