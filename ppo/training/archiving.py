@@ -52,13 +52,18 @@ class RunArchive:
         self.reused, self.lost = rows[rows["kind"] == REUSED], self._contents.lost
         if self._tuning:
             paid = rows[rows["kind"] != REUSED]
-            sound = accepted(paid)
+            sound = accepted(paid, job.keep_failures)
             self.lost += len(paid) - len(sound)
             self._replay = Replay(sound, job, name)
 
     def to_imitate(self) -> np.ndarray:
-        """Returns the reused rows that a law starts from: those without a failure, if they are enough."""
+        """Returns the reused rows that a law starts from, if they are enough: those without a failure.
+
+        A model that is told of failures takes the others too.
+        """
         if not len(self.reused):
+            return self.reused
+        if self._modelled and self._job.keep_failures:
             return self.reused
         sound = self.reused[~self.reused["failed"]]
         if self._modelled or enough(len(sound), sound["x"].shape[1], sound["c"].shape[1]):

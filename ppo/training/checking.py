@@ -31,7 +31,7 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
     """
     assert job.check_starts is not None, "the job has a check"
     rounds.sync()
-    x, c, f = paid_before(files, snapshot.version)
+    x, c, f = paid_before(files, snapshot.version, job.keep_failures)
     estimated = estimated_best_constant(x, c, f)
     mean = mean_knobs(snapshot)
     policies = {Kind.CHECK_CONSTANT: estimated, Kind.CHECK_MEAN: mean}
@@ -43,9 +43,13 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
     return compare(law, constants)
 
 
-def paid_before(files: RunDir, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order."""
-    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.path}").rows)
+def paid_before(files: RunDir, step: int, keep_failures: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order.
+
+    Evaluations that failed are left out.
+    """
+    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.path}").rows, keep_failures)
+    rows = rows[~rows["failed"]]
     rows = rows[((rows["kind"] == REUSED) | np.isin(rows["kind"], list(TRAINING))) & (rows["step"] < step)]
     return rows["x"], rows["c"], rows["f"]
 

@@ -6,6 +6,7 @@ import datetime
 import io
 import itertools
 import json
+import math
 import os
 import pathlib
 from typing import Any
@@ -150,9 +151,11 @@ class RunDir:
         """Reads the checkpoint."""
         return load_checkpoint(self.checkpoint, flag)
 
-    def write_json(self, name: str, content: Any) -> None:
-        """Writes ``timing.json`` or ``summary.json``."""
-        write_atomically(self.path / name, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+    def write_json(self, name: str, content: dict[str, Any]) -> dict[str, Any]:
+        """Writes ``timing.json`` or ``summary.json``; returns what it holds, which is None for what is not finite."""
+        known = _finite(content)
+        write_atomically(self.path / name, (json.dumps(known, indent=2, allow_nan=False) + "\n").encode())
+        return known
 
     def write_law(self, snapshot: Snapshot) -> None:
         """Writes ``law.npz``."""
@@ -161,14 +164,35 @@ class RunDir:
         write_atomically(self.path / "law.npz", buffer.getvalue())
 
     def eval_summary(self, evaluator: Evaluator) -> dict[str, Any]:
-        """Returns statistics of the evaluations, over the thesis's first and last 1,000 training steps."""
+        """Returns statistics of the evaluations, over the thesis's first and last 1,000 training steps.
+
+        Scores that are not finite are counted, where there are any, and left out of the statistics of others.
+        """
         steps = np.array([row["training_step"] for row in self.rows])
         scores = np.array([row[evaluator.column] for row in self.rows])
         names = ("first_1000_mean", "first_1000_variance", "last_1000_mean", "last_1000_variance", "best", "final")
         if not len(steps):
             return {"metric": evaluator.metric} | dict.fromkeys(names)
         first, last = scores[steps <= 1000], scores[steps > steps[-1] - 1000]
-        first = first if len(first) else scores[:1]
-        best = scores.max() if evaluator.metric == "mean_return" else scores.min()
-        values = (first.mean(), first.var(), last.mean(), last.var(), best, scores[-1])
-        return {"metric": evaluator.metric} | dict(zip(names, map(float, values), strict=True))
+        first, last, best = (_sound(part) for part in (first if len(first) else scores[:1], last, scores))
+        best_score = best.max() if evaluator.metric == "mean_return" else best.min()
+        with np.errstate(all="ignore"):
+            values = (first.mean(), first.var(), last.mean(), last.var(), best_score, scores[-1])
+        missing = int(len(scores) - np.isfinite(scores).sum())
+        counted = {"not_finite": missing} if missing else {}
+        return {"metric": evaluator.metric} | dict(zip(names, map(float, values), strict=True)) | counted
+
+
+def _sound(scores: np.ndarray) -> np.ndarray:
+    """Returns the finite scores; all of them where none is finite."""
+    finite = scores[np.isfinite(scores)]
+    return finite if len(finite) else scores
+
+
+def _finite(content: Any) -> Any:
+    """Returns what JSON can hold: None in place of numbers that are not finite."""
+    if isinstance(content, dict):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

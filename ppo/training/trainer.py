@@ -224,7 +224,9 @@ class Trainer:
         """Runs a round with the current policy; making its snapshot is part of the broadcast."""
         with self.timing.measure("broadcast"):
             snapshot = self._snapshot(kind)
-        return self.rounds.run(kind, self.learner.step, snapshot)
+        found = self.rounds.run(kind, self.learner.step, snapshot)
+        self._progress.failed(self.pool.failure)
+        return found
 
     def _snapshot(self, kind: Kind) -> Snapshot:
         """Returns the policy for a round of this kind."""
@@ -237,6 +239,7 @@ class Trainer:
         """Writes a checkpoint and the law; what they rest on is durable before."""
         self.rounds.sync()
         meta = {"timing": self.timing.spent(), "eval_evaluations": self._eval_evaluations}
+        meta |= {"failed_evaluations": self._failed}
         self.files.save(self.learner.state(), meta | {"driver_restarts": self._driver_restarts})
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_step = time.monotonic(), self.learner.step
@@ -249,6 +252,11 @@ class Trainer:
             f"under each of two constant knobs, at the same fresh conditions"
         )
         return run_check(self.rounds, self.job, self.files, self.learner.snapshot())
+
+    @property
+    def _failed(self) -> int:
+        """Evaluations that failed and were kept, those of earlier parts of a resumed run included."""
+        return self.rounds.failed + int(self._meta.get("failed_evaluations", 0))
 
     @property
     def _driver_restarts(self) -> int:
@@ -268,6 +276,7 @@ class Trainer:
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self._eval_evaluations,
             "lost_evaluations": self._archive.lost + self.rounds.lost,
+            "failed_evaluations": self._failed,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
             "driver_restarts": self._driver_restarts,
@@ -281,7 +290,7 @@ class Trainer:
         summary |= known_regret(self.config, snapshot)
         self.files.write_law(snapshot)
         self.files.write_json("timing.json", self.timing.summary())
-        self.files.write_json("summary.json", summary)
+        summary = self.files.write_json("summary.json", summary)
         drawn: list[str] = []
         if pictures:
             from ppo.training.plots import draw  # matplotlib comes with it

@@ -19,7 +19,7 @@ from actors.rollout import Collector
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
-from ppo.algorithm.learner import Learner, collected
+from ppo.algorithm.learner import Learner
 from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
@@ -36,6 +36,7 @@ from ppo.algorithm.model.settling import (
     with_critic,
 )
 from ppo.algorithm.model.surrogate import Surrogate
+from ppo.algorithm.outcomes import collected
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig
