@@ -23,13 +23,14 @@ class Rounds:
         job: the job of the run.
         recorder: keeps what arrives; None where nothing is kept.
         timing: takes the times.
+        failed: evaluations that failed and were kept in earlier parts of the run.
 
     Attributes:
-        failed: evaluations that failed and were kept.
+        failed: evaluations that failed and were kept so far.
     """
 
-    def __init__(self, pool: Pool, job: Job, recorder: Recorder | None, timing: Timing):
-        self.pool, self.recorder, self.failed = pool, recorder, 0
+    def __init__(self, pool: Pool, job: Job, recorder: Recorder | None, timing: Timing, failed: int = 0):
+        self.pool, self.recorder, self.failed = pool, recorder, failed
         self._job, self._timing = job, timing
 
     def run(self, kind: Kind, step: int, snapshot: Snapshot) -> Trajectory:

@@ -136,7 +136,7 @@ class Trainer:
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
-        self.rounds = Rounds(pool, self.job, recorder, self.timing)
+        self.rounds = Rounds(pool, self.job, recorder, self.timing, int(self._meta.get("failed_evaluations", 0)))
         self._saved_at, self._saved_step, self._between_steps = time.monotonic(), self.learner.step, True
         return self
 
@@ -215,6 +215,7 @@ class Trainer:
                 self._save()
             self._resources.sample_if_due()
             self._progress.step(env_steps, self.timing)
+            self._progress.failed(self.pool.failure)
             if self.pool.choice and not self._choice_shown:
                 self._choice_shown = True
                 self._progress.message(self.pool.choice)
@@ -224,9 +225,7 @@ class Trainer:
         """Runs a round with the current policy; making its snapshot is part of the broadcast."""
         with self.timing.measure("broadcast"):
             snapshot = self._snapshot(kind)
-        found = self.rounds.run(kind, self.learner.step, snapshot)
-        self._progress.failed(self.pool.failure)
-        return found
+        return self.rounds.run(kind, self.learner.step, snapshot)
 
     def _snapshot(self, kind: Kind) -> Snapshot:
         """Returns the policy for a round of this kind."""
@@ -239,7 +238,7 @@ class Trainer:
         """Writes a checkpoint and the law; what they rest on is durable before."""
         self.rounds.sync()
         meta = {"timing": self.timing.spent(), "eval_evaluations": self._eval_evaluations}
-        meta |= {"failed_evaluations": self._failed}
+        meta |= {"failed_evaluations": self.rounds.failed}
         self.files.save(self.learner.state(), meta | {"driver_restarts": self._driver_restarts})
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_step = time.monotonic(), self.learner.step
@@ -252,11 +251,6 @@ class Trainer:
             f"under each of two constant knobs, at the same fresh conditions"
         )
         return run_check(self.rounds, self.job, self.files, self.learner.snapshot())
-
-    @property
-    def _failed(self) -> int:
-        """Evaluations that failed and were kept, those of earlier parts of a resumed run included."""
-        return self.rounds.failed + int(self._meta.get("failed_evaluations", 0))
 
     @property
     def _driver_restarts(self) -> int:
@@ -276,7 +270,7 @@ class Trainer:
             "objective_evaluations": self.learner.evaluations,
             "eval_evaluations": self._eval_evaluations,
             "lost_evaluations": self._archive.lost + self.rounds.lost,
-            "failed_evaluations": self._failed,
+            "failed_evaluations": self.rounds.failed,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
             "driver_restarts": self._driver_restarts,
