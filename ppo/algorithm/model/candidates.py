@@ -124,7 +124,7 @@ class CandidatesLearner(ModelLearner):
 
     @property
     def _others_may_be_better(self) -> bool:
-        if self.complete or self._first is not None:
+        if self.complete or self._first is not None or not self.surrogate.fitted:
             return False
         noisy, doubted = self.surrogate.whole.noisy, self.surrogate.doubted
         return noisy or doubted if self._with_second else noisy and not doubted

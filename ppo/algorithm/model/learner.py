@@ -146,7 +146,7 @@ class ModelLearner(Learner):
         """Updates the state from the merged trajectory of the round, and returns scalars to log."""
         planned = self.kind != Kind.COLLECT  # before the score, which may change it
         states, values = evaluated(trajectory)
-        scalars = self.surrogate.score(states, values) if self.surrogate.fitted else {}
+        scalars = self.surrogate.score(states, values)
         scalars |= collected(trajectory) if planned else super().learn(trajectory)
         self._collected += not planned
         self.surrogate.evidence.add(states, values)
@@ -155,7 +155,7 @@ class ModelLearner(Learner):
         self._plan, last = None, self.complete
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last)
         # A law must come of something: where no round was collected, of a model that is doubted.
-        if not self.surrogate.doubted or (last and self._collected == 0):
+        if self.surrogate.fitted and (not self.surrogate.doubted or (last and self._collected == 0)):
             before = self._policy_snapshot()
             scalars |= self._learn_from_model(last)
             if last and self._astray(before):
@@ -272,6 +272,8 @@ class ModelLearner(Learner):
         """Takes evaluations made before the run into the evidence, and makes a law of them; see ``Learner.imitate``."""
         self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f)
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
+        if not self.surrogate.fitted:
+            return
         self._learn_from_model(last=True)
         self._first = self._policy_snapshot()
 

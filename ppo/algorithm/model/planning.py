@@ -6,8 +6,9 @@ the slots, over the whole range. Slots of a round are chosen one after the other
 evaluated and had given what the model expects (Ginsbourger et al. 2010, the kriging believer), so that they differ from
 each other. Where f has noise and the model knows f at those knobs far better than one evaluation tells, half of the
 slots are instead where the model is least certain in the whole range, since such evaluations say the most about f as a
-whole (Wynn 1970), and so about which of its valleys is the lowest. What a round has beyond so many slots is sampled by
-the policy, at conditions drawn at random.
+whole (Wynn 1970), and so about which of its valleys is the lowest. Conditions and knobs at which f is likely to fail
+are passed over where there are others. What a round has beyond so many slots is sampled by the policy, at conditions
+drawn at random.
 """
 
 import numpy as np
@@ -55,17 +56,21 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
     bests = np.concatenate([found.knobs, found.conditions], axis=1)
     posterior = Posterior(model, min(slots, MOST_CHOSEN))
     uncertain = posterior.watch(bests)
+    open_to = np.ones(CONDITIONS, bool) if model.region is None else ~model.region.holds(bests)
+    open_to |= not open_to.any()
     unit = qmc.Sobol(knobs, rng=rng).random(SPREAD)
     low, high = model.window(found.conditions, knobs)
     near = NEAR * np.minimum(1.0, model.hyperparameters.lengths[:knobs]) * float((high - low).mean()) / 2
     surely = SURE * (model.variance * model.hyperparameters.noise) ** 0.5
     states: list[np.ndarray] = []
     for over_range in rng.random(min(slots, MOST_CHOSEN)) < WHOLE_RANGE:
-        index = int(np.argmax(uncertain.std * rng.random(CONDITIONS) ** 0.25))
+        index = int(np.argmax(np.where(open_to, uncertain.std * rng.random(CONDITIONS) ** 0.25, -1.0)))
         tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), low[index], high[index])
         if over_range:
             tried = np.concatenate([tried, low[index] + (high[index] - low[index]) * unit])
         candidates = np.concatenate([tried, np.broadcast_to(found.conditions[index], (len(tried), dims))], axis=1)
+        if model.region is not None:
+            candidates = model.region.passed_over(candidates)
         mean, std = posterior.mean_and_std(candidates)
         chosen = int(np.argmin(mean - BOUND * std))
         if std[chosen] < surely and rng.random() < SURE_SHARE:
@@ -81,7 +86,8 @@ def _anywhere(model: GaussianProcess, knobs: int, conditions: int, rng: np.rando
     unit = qmc.Sobol(knobs + conditions, rng=rng).random(SPREAD)
     at = 2 * unit[:, knobs:] - 1
     low, high = model.window(at, knobs)
-    return np.concatenate([low + (high - low) * unit[:, :knobs], at], axis=1)
+    states = np.concatenate([low + (high - low) * unit[:, :knobs], at], axis=1)
+    return states if model.region is None else model.region.passed_over(states)
 
 
 def sampled(policy: Policy, count: int, rng: np.random.Generator) -> np.ndarray:
