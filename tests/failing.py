@@ -5,10 +5,10 @@ import time
 
 import numpy as np
 
-from tests.problems import Quadratic
+from tests.problems import UnknownOptimum
 
 
-class Failing(Quadratic):
+class Failing(UnknownOptimum):
     """The quadratic function, which fails where a coordinate of (x, c) is above a limit.
 
     Args:
@@ -55,8 +55,10 @@ class FailingTogether(Failing):
     vectorised = True
 
 
-class Bordered(Failing):
+class Bordered(FailingTogether):
     """The same in the first knob, whose best values lie up to a distance beyond the limit; the optimum is known."""
+
+    vectorised = True
 
     def __init__(self, how="raise", limit=0.0, **keywords):
         super().__init__(how, 0, limit, **keywords)
@@ -69,6 +71,8 @@ class Bordered(Failing):
 
 class Unbordered(Bordered):
     """The same without the limit."""
+
+    vectorised = True
 
     def __init__(self):
         super().__init__(limit=np.inf)

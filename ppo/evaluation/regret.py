@@ -125,5 +125,6 @@ def with_best_constant(objective: Objective, conditions: np.ndarray, keep_failur
         values = _evaluated(objective, np.tile(knobs, (len(conditions), 1)), conditions, keep_failures)
         return float("inf") if np.isnan(values).all() else float(np.mean(with_worst(values)))
 
-    best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
+    with np.errstate(invalid="ignore"):  # where all fails, its differences are no numbers
+        best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
     return _evaluated(objective, np.tile(best.x, (len(conditions), 1)), conditions, keep_failures)

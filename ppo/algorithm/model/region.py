@@ -1,15 +1,15 @@
 """Where f is likely to fail: where an evaluation that failed is nearer than one that did not.
 
-A state is in the region if its distance to the nearest failure is less than ``MARGIN`` times that to the nearest
-success, both in knobs and conditions as they are, of which a fit takes no part. The margin keeps a law on the near side
-of a border that no evaluation has come closer to. A model expects the worst value there that was found anywhere.
+Distances are those of knobs and conditions as they are, so that no fit has a part in it. A law is to keep a margin: its
+nearest failure is to be farther than its nearest success by as much as that one is away, or by ``MARGIN`` where that is
+more. Where it is not, a model expects the worst value that was found anywhere.
 """
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-MARGIN = 2.0
-RIM = 0.02  # distances by which a state is deep in the region, from which on only the worst is expected
+MARGIN = 0.1
+RIM = 0.02  # of the distance that is missing, from which on only the worst is expected
 
 
 class Region:
@@ -23,9 +23,14 @@ class Region:
     def __init__(self, sound: np.ndarray, failed: np.ndarray):
         self._sound, self._failed = cKDTree(sound), cKDTree(failed)
 
-    def holds(self, states: np.ndarray) -> np.ndarray:
-        """Returns whether states ``[m, dims]`` lie in the region, ``[m]`` of bool."""
-        return self._sound.query(states)[0] > self._failed.query(states)[0]
+    def holds(self, states: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        """Returns whether states ``[m, dims]`` lie in the region, ``[m]`` of bool.
+
+        Args:
+            states: which.
+            factor: by how much farther than the nearest success the nearest failure must be outside.
+        """
+        return factor * self._sound.query(states)[0] > self._failed.query(states)[0]
 
     def passed_over(self, states: np.ndarray) -> np.ndarray:
         """Returns those of states ``[m, dims]`` that lie outside; all where none does."""
@@ -40,7 +45,8 @@ class Region:
             states: where.
             targets: all values that the model knows.
         """
-        depth = np.maximum(MARGIN * self._sound.query(states)[0] - self._failed.query(states)[0], 0)
+        near, far = self._sound.query(states)[0], self._failed.query(states)[0]
+        depth = np.maximum(near + np.minimum(near, MARGIN) - far, 0)
         return mean + _share(depth) * np.maximum(targets.max() - mean, 0) + targets.std() * depth
 
     def raised_with_slope(
@@ -50,8 +56,9 @@ class Region:
         knobs = slope.shape[1]
         parts = [_distances(tree, states, knobs) for tree in (self._sound, self._failed)]
         (near, near_slope), (far, far_slope) = parts
-        depth = np.maximum(MARGIN * near - far, 0)
-        steepness = np.where(depth[:, None] > 0, MARGIN * near_slope - far_slope, 0.0)
+        depth = np.maximum(near + np.minimum(near, MARGIN) - far, 0)
+        towards = np.where(near < MARGIN, 2.0, 1.0)[:, None] * near_slope
+        steepness = np.where(depth[:, None] > 0, towards - far_slope, 0.0)
         share, missing = _share(depth), np.maximum(targets.max() - mean, 0)
         rising = np.where((share < 1)[:, None], missing[:, None] * steepness / RIM, 0.0)
         kept = np.where(missing > 0, 1 - share, 1.0)[:, None]
