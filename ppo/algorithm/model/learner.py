@@ -19,24 +19,24 @@ from actors.rollout import Collector
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
-from ppo.algorithm.learner import Learner, collected
+from ppo.algorithm.learner import Learner
 from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
 from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import (
-    FRESH_CONDITIONS,
     Effort,
     followed,
     gate_suffices,
-    law_states,
     proposed,
     settled,
+    states_of,
     surely_worse,
     with_critic,
 )
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.not_finite import guarded, whole_or_not_at_all
+from ppo.algorithm.outcomes import collected
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig
@@ -147,7 +147,7 @@ class ModelLearner(Learner):
         """Updates the state from the merged trajectory of the round, and returns scalars to log."""
         planned = self.kind != Kind.COLLECT  # before the score, which may change it
         states, values = evaluated(trajectory)
-        scalars = self.surrogate.score(states, values) if self.surrogate.fitted else {}
+        scalars = self.surrogate.score(states, values)
         scalars |= collected(trajectory) if planned else super().learn(trajectory)
         self._collected += not planned
         self.surrogate.evidence.add(states, values)
@@ -156,7 +156,7 @@ class ModelLearner(Learner):
         self._plan, last = None, self.complete
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last)
         # A law must come of something: where no round was collected, of a model that is doubted.
-        if not self.surrogate.doubted or (last and self._collected == 0):
+        if self.surrogate.fitted and (not self.surrogate.doubted or (last and self._collected == 0)):
             before = self._policy_snapshot()
             scalars |= self._learn_from_model(last)
             if last and self._astray(before):
@@ -257,9 +257,7 @@ class ModelLearner(Learner):
         """Goes back to the law that came of what was reused, if the model expects less of that one."""
         if self._first is None:
             return
-        conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
-        laws = self.snapshot(), with_critic(self._first, self.surrogate.whole)
-        states = [law_states(law, conditions) for law in laws]
+        states = states_of((self.snapshot(), with_critic(self._first, self.surrogate.whole)), self._rng(5))
         model = self.surrogate.process_for(np.concatenate(states))
         now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
         if before < now:
@@ -274,6 +272,8 @@ class ModelLearner(Learner):
         """Takes evaluations made before the run into the evidence, and makes a law of them; see ``Learner.imitate``."""
         self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f)
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
+        if not self.surrogate.fitted:
+            return
         self._learn_from_model(last=True)
         self._first = self._policy_snapshot()
 
