@@ -27,10 +27,10 @@ from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import (
     Effort,
     followed,
+    fresh_states,
     gate_suffices,
     proposed,
     settled,
-    states_of,
     surely_worse,
     with_critic,
 )
@@ -257,7 +257,7 @@ class ModelLearner(Learner):
         """Goes back to the law that came of what was reused, if the model expects less of that one."""
         if self._first is None:
             return
-        states = states_of((self.snapshot(), with_critic(self._first, self.surrogate.whole)), self._rng(5))
+        states = fresh_states((self.snapshot(), with_critic(self._first, self.surrogate.whole)), self._rng(5))
         model = self.surrogate.process_for(np.concatenate(states))
         now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
         if before < now:

@@ -184,7 +184,7 @@ def law_states(law: Snapshot, conditions: np.ndarray) -> np.ndarray:
     return np.concatenate([Law(law)(conditions), conditions], axis=1)
 
 
-def states_of(laws: tuple[Snapshot, ...], rng: np.random.Generator) -> list[np.ndarray]:
+def fresh_states(laws: tuple[Snapshot, ...], rng: np.random.Generator) -> list[np.ndarray]:
     """Returns the states that laws choose at the same fresh conditions, ``[512, dims]`` each."""
     conditions = _fresh(laws[0], rng)
     return [law_states(law, conditions) for law in laws]
