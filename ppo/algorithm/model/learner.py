@@ -25,10 +25,11 @@ from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
 from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import (
+    FRESH_CONDITIONS,
     Effort,
     followed,
-    fresh_states,
     gate_suffices,
+    law_states,
     proposed,
     settled,
     surely_worse,
@@ -257,7 +258,9 @@ class ModelLearner(Learner):
         """Goes back to the law that came of what was reused, if the model expects less of that one."""
         if self._first is None:
             return
-        states = fresh_states((self.snapshot(), with_critic(self._first, self.surrogate.whole)), self._rng(5))
+        conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
+        first = with_critic(self._first, self.surrogate.whole)
+        states = [law_states(law, conditions) for law in (self.snapshot(), first)]
         model = self.surrogate.process_for(np.concatenate(states))
         now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
         if before < now:
@@ -281,12 +284,9 @@ class ModelLearner(Learner):
         """Returns the whole state."""
         ours = {"imagined": self._imagined, "collected": self._collected}
         ours |= {"without_critic": self._without_critic, "kept": self._kept}
-        return (
-            super().state()
-            | {name: np.array(value) for name, value in ours.items()}
-            | ({} if self._first is None else {"first": self._first.theta, "first_live": self._live_of(self._first)})
-            | prefixed("surrogate", self.surrogate.state())
-        )
+        first = {} if self._first is None else {"first": self._first.theta, "first_live": self._live_of(self._first)}
+        arrays = {name: np.array(value) for name, value in ours.items()}
+        return super().state() | arrays | first | prefixed("surrogate", self.surrogate.state())
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""

@@ -184,12 +184,6 @@ def law_states(law: Snapshot, conditions: np.ndarray) -> np.ndarray:
     return np.concatenate([Law(law)(conditions), conditions], axis=1)
 
 
-def fresh_states(laws: tuple[Snapshot, ...], rng: np.random.Generator) -> list[np.ndarray]:
-    """Returns the states that laws choose at the same fresh conditions, ``[512, dims]`` each."""
-    conditions = _fresh(laws[0], rng)
-    return [law_states(law, conditions) for law in laws]
-
-
 def _safe(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Returns the best knobs ``[m, knobs]`` by the cautious model: those of the least mean, or near to a component."""
     best = prospect(model, policy, conditions, rng).knobs
