@@ -85,9 +85,8 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
             )
         _write(files, checked)
         return checked
-    failed = {"failed_conditions": found.failed} if found.failed else {}
-    constant = constant_regret(objective, found, keep_failures)
-    summary = checked | found.summary() | {"constant_regret_median": constant} | failed
+    summary = checked | found.summary() | ({"failed_conditions": found.failed} if found.failed else {})
+    summary["constant_regret_median"] = constant_regret(objective, found, keep_failures)
     _write(files, summary, keep_failures)
     _write_table(files.path / "evaluation.csv", found)
     from ppo.evaluation.plots import draw_regret, matplotlib_installed

@@ -7,8 +7,8 @@ evaluated and had given what the model expects (Ginsbourger et al. 2010, the kri
 each other. Where f has noise and the model knows f at those knobs far better than one evaluation tells, half of the
 slots are instead where the model is least certain in the whole range, since such evaluations say the most about f as a
 whole (Wynn 1970), and so about which of its valleys is the lowest. Conditions and knobs at which f is likely to fail
-are passed over where there are others, and in most slots so are conditions whose best knobs are near to that. What a
-round has beyond so many slots is sampled by the policy, at conditions drawn at random.
+are passed over where there are others, and in most slots those that are near to that as well. What a round has beyond
+so many slots is sampled by the policy, at conditions drawn at random.
 """
 
 import numpy as np
@@ -19,7 +19,6 @@ from actors.plan import Plan
 from actors.policy import Policy
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.posterior import Posterior
-from ppo.algorithm.model.region import Region
 from ppo.algorithm.model.search import SPREAD, prospect
 
 CONDITIONS = 64  # conditions to choose each slot's from
@@ -29,7 +28,7 @@ MOST_CHOSEN = 64  # slots of a round that are chosen with the model
 SURE, SURE_SHARE = 0.3, 0.5  # stds of the noise below which the model's is small, and the share of slots elsewhere then
 BOUND = 2.0  # standard deviations below the mean
 SAFE, RISKY_SHARE = 1.9, 0.25  # times as far as the nearest success a failure is from what is safe, and the share of
-# the slots that may be at conditions whose best knobs are not
+# the slots that need not be
 NEAR = 0.1  # standard deviation of what is tried about the best knobs, as a share of the length scales
 
 
@@ -65,16 +64,17 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
     surely = SURE * (model.variance * model.hyperparameters.noise) ** 0.5
     states: list[np.ndarray] = []
     for over_range in rng.random(min(slots, MOST_CHOSEN)) < WHOLE_RANGE:
-        score = uncertain.std * rng.random(CONDITIONS) ** 0.25
+        score, factor = uncertain.std * rng.random(CONDITIONS) ** 0.25, SAFE
         if model.region is not None:
-            score *= _allowed(model.region, bests, 1.0 if rng.random() < RISKY_SHARE else SAFE)
+            factor = 1.0 if rng.random() < RISKY_SHARE else SAFE
+            score *= model.region.outside(bests, factor)
         index = int(np.argmax(score))
         tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), low[index], high[index])
         if over_range:
             tried = np.concatenate([tried, low[index] + (high[index] - low[index]) * unit])
         candidates = np.concatenate([tried, np.broadcast_to(found.conditions[index], (len(tried), dims))], axis=1)
         if model.region is not None:
-            candidates = model.region.passed_over(candidates)
+            candidates = candidates[model.region.outside(candidates, factor)]
         mean, std = posterior.mean_and_std(candidates)
         chosen = int(np.argmin(mean - BOUND * std))
         if std[chosen] < surely and rng.random() < SURE_SHARE:
@@ -85,19 +85,13 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
     return plan_of(np.concatenate([np.stack(states), sampled(policy, slots - len(states), rng)]), knobs)
 
 
-def _allowed(region: Region, states: np.ndarray, factor: float) -> np.ndarray:
-    """Returns which states ``[m, dims]`` lie outside the region, ``[m]`` of bool; all where none does."""
-    outside = ~region.holds(states, factor)
-    return outside | (not outside.any())
-
-
 def _anywhere(model: GaussianProcess, knobs: int, conditions: int, rng: np.random.Generator) -> np.ndarray:
     """Returns states that fill the range of the model, ``[SPREAD, knobs + conditions]``."""
     unit = qmc.Sobol(knobs + conditions, rng=rng).random(SPREAD)
     at = 2 * unit[:, knobs:] - 1
     low, high = model.window(at, knobs)
     states = np.concatenate([low + (high - low) * unit[:, :knobs], at], axis=1)
-    return states if model.region is None else model.region.passed_over(states)
+    return states if model.region is None else states[model.region.outside(states)]
 
 
 def sampled(policy: Policy, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -32,10 +32,10 @@ class Region:
         """
         return factor * self._sound.query(states)[0] > self._failed.query(states)[0]
 
-    def passed_over(self, states: np.ndarray) -> np.ndarray:
-        """Returns those of states ``[m, dims]`` that lie outside; all where none does."""
-        outside = ~self.holds(states)
-        return states[outside] if outside.any() else states
+    def outside(self, states: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        """Returns which of states ``[m, dims]`` lie outside, ``[m]`` of bool; all where none does. See ``holds``."""
+        found = ~self.holds(states, factor)
+        return found | (not found.any())
 
     def raised(self, mean: np.ndarray, states: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Returns what is expected at states ``[m, dims]`` of which a model expects ``mean``, ``[m]``.

@@ -15,7 +15,7 @@ from actors.trajectory import Trajectory
 from tests.actors.pools.rounds import copy_of, job, same, snapshot
 from tests.actors.pools.test_record import Kept
 
-FAILING = "tests.failing:Failing"
+FAILING, TOGETHER = "tests.failing:Failing", "tests.failing:FailingTogether"
 LIMIT = 0.6
 
 
@@ -62,7 +62,7 @@ def check(pool, wanted, reason):
     assert reason in pool.failure
 
 
-@pytest.mark.parametrize("env", [FAILING, "tests.failing:FailingTogether"])
+@pytest.mark.parametrize("env", [FAILING, TOGETHER])
 @pytest.mark.parametrize("drivers", [0, 2])
 @pytest.mark.parametrize("backend", [ThreadPool, ProcessPool])
 def test_an_exception_fails_the_evaluation_alone(backend, drivers, env, wanted):
@@ -82,8 +82,9 @@ def test_a_slot_that_kills_every_driver_has_failed(wanted):
 
 
 @pytest.mark.timeout(60, method="thread")  # the other one takes the alarm
-@pytest.mark.parametrize(("drivers", "env"), [(0, "tests.failing:FailingTogether"), (2, FAILING)])
+@pytest.mark.parametrize(("drivers", "env"), [(0, FAILING), (2, TOGETHER)])
 def test_a_slot_that_hangs_in_this_program_has_failed(drivers, env, wanted):
+    """A thread that stays stuck has not keyed the random numbers of the process, which other tests need."""
     with ThreadPool(failing_job("hang", env), drivers, 0.05) as pool:
         check(pool, wanted, "took longer than --driver-timeout 0.05 s")
 

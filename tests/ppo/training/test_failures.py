@@ -110,13 +110,18 @@ def test_a_failure_is_played_back_and_not_made_again(alone, budget, step, same, 
     [("hang", "process", 0), ("hang", "process", 2), ("hang", "thread", 2), ("kill", "process", 2)],
 )
 def test_slots_without_an_answer_fail_and_the_run_goes_on(how, backend, drivers, budget, tmp_path, monkeypatch):
-    """Conditions above 0.85 are few. The run is cut after its first step, and goes on with what was recorded."""
+    """Conditions above 0.85 are few. The run is cut after its first step, and goes on with what was recorded.
+
+    A thread that stays stuck has not keyed the random numbers of the process, which other tests need.
+    """
     monkeypatch.setattr("actors.pools.dealing.MAX_FAILURES", 2)
     changes = {"keywords": {"limit": 0.85}, "eval_every": 0, "seed": 1} | (
         {"evaluations": 32} if budget == "none" else {}
     )
     expected = run(config_of(budget, "nan", **changes), tmp_path / "whole")
     assert 0 < expected["failed_evaluations"] < 10
+    if backend == "thread":
+        changes["env"] = "tests.failing:FailingTogether"
     changes |= {"backend": backend, "drivers": drivers, "driver_timeout": 0.1 if how == "hang" else 60.0}
     config = config_of(budget, how, **changes)
     killed_at(1, config, tmp_path / "run", ModelLearner if budget == "model" else Learner)

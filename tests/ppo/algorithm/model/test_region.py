@@ -30,8 +30,8 @@ def test_a_state_is_in_the_region_of_the_nearest_evaluation():
     states = np.array([[0.29, 0.0], [0.31, 0.0], [0.29, 0.4], [0.9, 0.9], [-1.0, 0.0]])
     assert region.holds(states).tolist() == [False, True, False, True, False]
     assert region.holds(states, 1.5).tolist() == [True, True, True, True, False]
-    assert region.passed_over(states).tolist() == states[[0, 2, 4]].tolist()
-    assert region.passed_over(states[[1, 3]]).tolist() == states[[1, 3]].tolist()
+    assert region.outside(states).tolist() == [True, False, True, False, True]
+    assert region.outside(states[[1, 3]]).tolist() == [True, True]
 
 
 def test_the_worst_value_is_expected_within_and_what_the_model_says_outside():
