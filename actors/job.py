@@ -74,6 +74,7 @@ class Job:
         components: number of Gaussians of the policy.
         planned: slots of the first planned round, and of those after it; 0 without a model.
         pairs: slots of a round of ``PAIR``.
+        keep_failures: whether evaluations of f that fail are kept as NaN; else one ends the round.
     """
 
     problem: Problem
@@ -92,6 +93,7 @@ class Job:
     components: int = 1
     planned: tuple[int, int] = (0, 0)
     pairs: int = 0
+    keep_failures: bool = False
 
     @functools.cached_property
     def description(self) -> Description:

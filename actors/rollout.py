@@ -20,6 +20,7 @@ from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
 from env.objectives import Objective
+from env.objectives.evaluation import Failures
 from env.starts import Row
 
 REAL = Stream.ENV, Stream.STARTS, Stream.ACTIONS
@@ -36,6 +37,7 @@ class Collector:
 
     Attributes:
         policy: the current policy; None before the first snapshot.
+        failures: lets evaluations of the problem's own objective fail, where the job keeps them; else None.
 
     Raises:
         UsageError: the environment cannot be made, or the sampler does not suit it.
@@ -49,6 +51,7 @@ class Collector:
         self._action_map = ActionMap(job.description.action_space)
         self._layouts = {kind: job.layout(kind) for kind in Kind}
         self._sampler = job_sampler(job)
+        self.failures = Failures() if job.keep_failures and objective is None else None
         self._objective = objective or job.problem.objective()
         self._batches: dict[int, VectorEnv] = {}
         self._singles: list[Row] = []
@@ -131,7 +134,7 @@ class Collector:
     def _batch(self, rows: int) -> VectorEnv:
         """Returns the environment for so many rows; those of all numbers of rows share their single environments."""
         if rows not in self._batches:
-            self._batches[rows] = self.job.problem.make_batch(rows, self._objective, self._singles)
+            self._batches[rows] = self.job.problem.make_batch(rows, self._objective, self._singles, self.failures)
         return self._batches[rows]
 
     def _noise(self, task: Task) -> np.ndarray:

@@ -20,6 +20,7 @@ from env.errors import UsageError
 from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
 from env.objectives.checks import check_dims, check_objective
+from env.objectives.evaluation import Failures
 from env.starts import STATES, ClassicStart, Row, RowsVectorEnv
 from env.tuning import TuningVectorEnv
 
@@ -138,7 +139,13 @@ class Problem:
         """Returns the same problem without the computing load that the environment declares."""
         return dataclasses.replace(self, env_kwargs={**self.env_kwargs, **self.describe().without_load})
 
-    def make_batch(self, num_envs: int, objective: Objective | None, singles: list[Row] | None = None) -> VectorEnv:
+    def make_batch(
+        self,
+        num_envs: int,
+        objective: Objective | None,
+        singles: list[Row] | None = None,
+        failures: Failures | None = None,
+    ) -> VectorEnv:
         """Builds a batch of rows that never resets by itself (``AutoresetMode.DISABLED``).
 
         Args:
@@ -147,9 +154,10 @@ class Problem:
             singles: single environments for batches that are not all in use at once: this one takes the first of them,
                 and those that it makes are added (None: all are made for this batch). Where the environment has a
                 batched form of its own, they are left alone.
+            failures: lets evaluations of the objective fail (None: an exception in it ends the step).
         """
         if objective is not None:
-            return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms)
+            return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms, failures)
         if (native := self._native(num_envs)) is not None:
             return native
         rows = [] if singles is None else singles

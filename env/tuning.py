@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from env.objectives import OBJECTIVES, Objective
-from env.objectives.evaluation import timed_evaluation
+from env.objectives.evaluation import Failures, timed_evaluation
 from env.randomness import key_of
 
 
@@ -41,6 +41,7 @@ class TuningVectorEnv(VectorEnv):
         num_envs: number of rows.
         time_steps: length of an episode.
         evaluation_cost_ms: latency added to each row of an evaluation, in milliseconds.
+        failures: lets evaluations fail, which are NaN then (None: an exception in f ends the step).
     """
 
     metadata = {"autoreset_mode": AutoresetMode.DISABLED}
@@ -51,12 +52,14 @@ class TuningVectorEnv(VectorEnv):
         num_envs: int = 1,
         time_steps: int = 2,
         evaluation_cost_ms: float = 0.0,
+        failures: Failures | None = None,
         **kwargs: Any,
     ):
         self.objective = OBJECTIVES[objective](**kwargs) if isinstance(objective, str) else objective
         self.num_envs = num_envs
         self.time_steps = time_steps
         self.evaluation_cost_ms = evaluation_cost_ms
+        self._failures = failures
         self.single_observation_space = spaces.Box(-1.0, 1.0, (self.objective.dims,), np.float64)
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.objective.knobs,), np.float64)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -81,7 +84,7 @@ class TuningVectorEnv(VectorEnv):
         x, c = np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:])
         keys = self._keys(rows)
         waited = (time.perf_counter() - started) / max(len(state), 1)
-        values, seconds = timed_evaluation(self.objective, x, c, keys)
+        values, seconds = timed_evaluation(self.objective, x, c, keys, self._failures)
         self.seconds[rows] = waited + seconds
         return values
 

@@ -6,6 +6,7 @@ of random actions, over held-out episodes.
 """
 
 import dataclasses
+import math
 import pathlib
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +75,8 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
         _write(files, summary)
         return summary
     checked = _check(files, config, snapshot, check)
-    found = measure_regret(objective, Law(snapshot))
+    keep_failures = config.on_failure == "infeasible"
+    found = measure_regret(objective, Law(snapshot), keep_failures)
     if found is None:
         if not checked:
             raise UsageError(
@@ -83,8 +85,9 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
             )
         _write(files, checked)
         return checked
-    summary = checked | found.summary() | {"constant_regret_median": constant_regret(objective, found)}
-    _write(files, summary)
+    summary = checked | found.summary() | ({"failed_conditions": found.failed} if found.failed else {})
+    summary["constant_regret_median"] = constant_regret(objective, found, keep_failures)
+    _write(files, summary, keep_failures)
     _write_table(files.path / "evaluation.csv", found)
     from ppo.evaluation.plots import draw_regret, matplotlib_installed
 
@@ -160,16 +163,16 @@ def _checks_in(content: dict[str, Any]) -> list[dict[str, Any]]:
     return [found] if isinstance(found.get("words"), str) else []
 
 
-def _write(files: RunDir, summary: dict[str, Any]) -> None:
+def _write(files: RunDir, summary: dict[str, Any], keep_failures: bool = False) -> None:
     """Writes ``evaluation.json``.
 
     Raises:
-        UsageError: a number is not finite.
+        UsageError: a number is not finite, and no failure of f is kept that would explain it.
     """
-    try:
-        files.write_json("evaluation.json", summary)
-    except ValueError:
-        raise UsageError(f"RUN_DIR {files.shown}: f, or what the law does, is not finite everywhere") from None
+    finite = all(math.isfinite(value) for value in summary.values() if isinstance(value, float))
+    if not finite and not keep_failures:
+        raise UsageError(f"RUN_DIR {files.shown}: f, or what the law does, is not finite everywhere")
+    files.write_json("evaluation.json", summary)
 
 
 def _returns(problem: Problem, policy: Policy) -> dict[str, float]:
@@ -214,6 +217,8 @@ def main(argv: list[str]) -> None:
     for name, label in (("regret", "regret of the law"), ("minimum", "minimum of f")):
         print(f"{label:24}" + "".join(f"{summary[f'{name}_{kind}']:12.3g}" for kind in KINDS))
     print(regret_words(summary["regret_median"], summary["constant_regret_median"]))
+    if "failed_conditions" in summary:
+        print(f"f failed under the law at {summary['failed_conditions']} of these conditions, which are left out")
 
 
 if __name__ == "__main__":

@@ -84,6 +84,11 @@ class AutoPool(Pool):
         """Drivers that died or hung and were replaced."""
         return self._pool.restarts
 
+    @property
+    def failure(self) -> str:  # type: ignore[override]
+        """Why an evaluation of f failed, the first one that the pool knows of; empty for none."""
+        return self._pool.failure
+
     def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
         # A round of which slots are recorded already says nothing about what one costs.
         self._measuring = not self.choice and kind in TRAINING and not (record and record.trajectories)
@@ -126,6 +131,7 @@ class AutoPool(Pool):
         self.drivers = costs.best(slots)
         if self.drivers:
             pool = ProcessPool(self.job, self.drivers, self._timeout, self._patience)
+            pool.failure = self._pool.failure
             self._pool.close()
             self._pool = pool
         return costs

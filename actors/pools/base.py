@@ -4,6 +4,7 @@ pool.submit(step, snapshot, kind, record)      deal out the slots that are not r
 pool.result()                                  wait for the trajectories of all of them, and record what arrives
 """
 
+import dataclasses
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from actors.job import Job, Kind, Task
+from actors.pools.failed_slots import FailedSlots
 from actors.snapshot import Snapshot
 from actors.trajectory import Layout, Merger, Trajectory
 
@@ -76,16 +78,19 @@ class Pool(ABC):
     Attributes:
         restarts: drivers that died or hung and were replaced.
         choice: how many drivers were chosen and why, where that was left to the pool.
+        failure: why an evaluation of f failed, the first one that the pool knows of; empty for none.
     """
 
     restarts = 0
     choice = ""
+    failure = ""
 
     def __init__(self, job: Job, drivers: int):
         self.job = job
         self.drivers = drivers
         self._layouts = {kind: job.layout(kind) for kind in Kind}
         self._mergers: dict[Kind, Merger] = {}
+        self._failed_slots = FailedSlots(job)
 
     def layout(self, kind: Kind) -> Layout:
         """Returns the shapes of the trajectories of a round of this kind."""
@@ -136,6 +141,13 @@ def shares(kind: Kind, step: int, slots: np.ndarray, parts: int) -> list[Task]:
     ends = [len(slots) * i // parts for i in range(parts + 1)]
     runs = [run for a, b in itertools.pairwise(ends) for run in contiguous(slots[a:b])]
     return [Task(kind, step, run.start, run.stop) for run in runs]
+
+
+def halves(task: Task) -> list[Task]:
+    """Splits a task in two, to narrow down a slot that ends or holds up drivers; one of a single slot stays whole."""
+    middle = (task.start + task.stop) // 2
+    parts = dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle)
+    return [part for part in parts if part.start < part.stop]
 
 
 def contiguous(slots: np.ndarray) -> list[range]:

@@ -25,7 +25,8 @@ from actors.snapshot import Snapshot
 from actors.trajectory import MergeError, Trajectory
 
 MAX_FAILURES = 5
-"""How often a slot may lose its driver, or a start may fail in a row, before the run gives up."""
+"""How often a slot may lose its driver, or a start may fail in a row, before the run gives up, or the slot has failed
+where the job keeps failures."""
 
 
 class RemoteError(Exception):
@@ -80,6 +81,7 @@ class DealingPool(Pool):
         self._drivers: list[Driver] = []
         self._replaced: weakref.WeakSet[Handle] = weakref.WeakSet()
         self._round: Round | None = None
+        self._snapshot: Snapshot | None = None
         self._rounds = 0
         self._slot_costs: dict[Kind, tuple[float, float]] = {}  # of the last round: mean seconds, and their spread
         self._failed_starts, self._closed = 0, False
@@ -99,7 +101,7 @@ class DealingPool(Pool):
         missing = merger.missing
         parts = len(missing) if record and record.slot_by_slot else self._parts_of(kind, len(missing))
         tasks = shares(kind, step, missing, parts)
-        self._rounds += 1
+        self._rounds, self._snapshot = self._rounds + 1, snapshot
         self._round = Round(self._rounds, kind, edition, block, merger, tasks, started, record)
         self._round.began(self._deal(self._round))
 
@@ -206,6 +208,8 @@ class DealingPool(Pool):
         if message[:1] == protocol.READY:
             driver.ready = True
             self._failed_starts = 0
+        elif message[:1] == protocol.NOTE:
+            self.failure = self.failure or message[1:].decode(errors="replace")
         elif message[:1] == protocol.ERROR:
             slot, text = protocol.unpack_error(message)
             last = (text.strip().splitlines() or ["no reason"])[-1]
@@ -244,6 +248,10 @@ class DealingPool(Pool):
                 times = self._round.retry(task, counted=not left)
             last = f" to {task.stop - 1}" if task.stop - task.start > 1 else ""
             where = f"in slot {task.start}{last} of step {task.step}"
+            if times >= MAX_FAILURES and self.job.keep_failures:
+                if not left:
+                    self._give_up(task, f"driver {driver.index} {reason} {where}, and {times - 1} before it did")
+                times = 0
         elif not driver.ready:
             self._failed_starts += 1
             times = self._failed_starts
@@ -260,3 +268,10 @@ class DealingPool(Pool):
         except Exception as error:
             raise DriverError(f"driver {driver.index} {reason} {where}, and cannot be replaced: {error}") from error
         self._drivers.sort(key=lambda one: one.index)
+
+    def _give_up(self, task: Task, why: str) -> None:
+        """Completes a slot that has lost too many drivers as one that failed; more of them are narrowed down."""
+        if task.stop - task.start == 1:
+            assert self._round is not None and self._snapshot is not None, "a task belongs to a round"
+            self.failure = self.failure or why
+            self._round.add(task, self._failed_slots.trajectory(task, self._snapshot), 0.0, 0.0)

@@ -91,9 +91,13 @@ class Worker:
 
 def _serve(connection: Connection, collector: Collector) -> None:
     _send(connection, protocol.READY)
+    told = False
     with contextlib.closing(Worker(collector)) as worker:
         while (message := _receive(connection))[:1] != protocol.CLOSE:
             answer = _answer(worker, collector, message)
+            if not told and collector.failures and collector.failures.first:
+                _send(connection, protocol.NOTE + collector.failures.first.encode(errors="replace"))
+                told = True
             _send(connection, answer)
             if answer[:1] == protocol.ERROR:
                 break

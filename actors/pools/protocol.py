@@ -8,6 +8,7 @@ The first byte says what a message is:
                         C                          close the environments and end
     driver -> learner   R                          ready for a task; the answer to S and to P
                         F task round trajectory    the answer to a task; when its snapshot was held, and its seconds
+                        N text                     why an evaluation of f failed that is kept; no answer to anything
                         E slot text                the traceback of an exception; the driver then ends
 
 A task names the edition of the snapshot that it is to be run under. A block is the snapshot's edition, its length and
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from actors.job import Kind, Task
 
 START, TASK, POLICY, CLOSE = b"S", b"T", b"P", b"C"
-READY, FINISHED, ERROR = b"R", b"F", b"E"
+READY, FINISHED, NOTE, ERROR = b"R", b"F", b"N", b"E"
 _TASK = struct.Struct("<cBQIIQQ")
 _FINISHED = struct.Struct("<cB6xQIIQdd")  # 48 bytes, so that the trajectory behind it is aligned
 _ERROR = struct.Struct("<cq")

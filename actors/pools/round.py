@@ -1,6 +1,5 @@
 """A round on drivers: which slots are still to be dealt, what has come back, and when."""
 
-import dataclasses
 import statistics
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -8,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from actors.job import Kind, Task
-from actors.pools.base import Record, RoundResult
+from actors.pools.base import Record, RoundResult, halves
 from actors.trajectory import MergeError, Merger, Trajectory
 
 WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
@@ -123,16 +122,14 @@ class Round:
             counted: whether its slots may be to blame.
 
         Returns:
-            How often one of the round's slots has lost its driver, at the most.
+            How often one of its slots has lost its driver, at the most.
         """
         if self._record:
             self._record.lost_task(task)
         if counted:
             self._failures.update(range(task.start, task.stop))
-        middle = (task.start + task.stop) // 2
-        halves = (dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle))
-        self.tasks.extendleft(half for half in halves if half.start < half.stop)
-        return max(self._failures.values(), default=0)
+        self.tasks.extendleft(halves(task))
+        return max(self._failures[slot] for slot in range(task.start, task.stop))
 
     def result(self, now: float) -> RoundResult:
         """Returns what came back, at ``now`` by the fleet's clock.

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from threadpoolctl import threadpool_limits
 
 from actors.job import Job, Kind, Task
-from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
+from actors.pools.base import DriverError, Pool, Record, RoundResult, halves, shares
+from actors.pools.failed_slots import FailedSlots
 from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
@@ -28,16 +29,30 @@ class _SlotFailedError(Exception):
 
 
 @dataclass(frozen=True)
+class _Running:
+    """A task that a collector is at, and since when."""
+
+    task: Task
+    started: float
+
+
+@dataclass
 class _Round:
-    """What was submitted, and since when each collector has been at its task."""
+    """What was submitted, and what each collector is at.
+
+    Without ``failed_slots``, a task that takes too long ends the round.
+    """
 
     snapshot: Snapshot
     tasks: deque[Task]
     merger: Merger
     record: Record | None
+    failed_slots: FailedSlots | None
     shares: list[int] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    running: dict[int, tuple[Task, float]] = field(default_factory=dict)
+    running: dict[int, _Running] = field(default_factory=dict)
+    given_up: list[Task] = field(default_factory=list)
+    ended: bool = False
 
     def run(self, collector: Collector, limit: float) -> None:
         """Runs tasks until none is left, each for at most ``limit`` seconds, 0 for no limit."""
@@ -46,28 +61,66 @@ class _Round:
                 task = self.tasks.popleft()
             except IndexError:
                 return
-            self.running[collector.driver] = task, time.monotonic()
+            self.running[collector.driver] = mine = _Running(task, time.monotonic())
             try:
                 with time_limit(limit):
                     trajectory = _run_task(collector, task)
                 with self.lock:
-                    if self.record:
-                        self.record.arrived(trajectory)
-                    self.merger.add(trajectory)
-                    self.shares.append(len(trajectory))
+                    if self.running.get(collector.driver) is not mine:
+                        return  # another collector has its place by now
+                    self._add(trajectory)
             except TookTooLongError:
-                self.tasks.clear()
-                raise TookTooLongError(task) from None
+                if self.failed_slots is None:
+                    self.end()
+                    raise TookTooLongError(task) from None
+                self.give_up(collector.driver, mine)
             except BaseException:
-                self.tasks.clear()  # nothing more is to be paid for in a round that has failed
+                if self.running.get(collector.driver) is not mine:
+                    return
+                self.end()  # nothing more is to be paid for in a round that has failed
                 raise
             finally:
-                del self.running[collector.driver]
+                if self.running.get(collector.driver) is mine:
+                    del self.running[collector.driver]
 
-    def late(self, limit: float) -> list[Task]:
-        """Returns the tasks that run for more than ``limit`` seconds."""
+    def late(self, limit: float) -> dict[int, _Running]:
+        """Returns what has been running for more than ``limit`` seconds, by the collector's number."""
         now = time.monotonic()
-        return [task for task, started in self.running.copy().values() if now - started > limit]
+        return {driver: one for driver, one in self.running.copy().items() if now - one.started > limit}
+
+    def give_up(self, driver: int, late: _Running) -> bool:
+        """Ends a task that took too long: it is dealt again in halves, and has failed where it is a single slot.
+
+        Nothing but the slot can be to blame for it where no driver is started anew, so that it is not tried again.
+
+        Returns:
+            Whether it had not been finished in the meantime.
+        """
+        with self.lock:
+            if self.running.get(driver) is not late:
+                return False
+            del self.running[driver]
+            self.given_up.append(late.task)
+            parts = halves(late.task)
+            if len(parts) == 1:
+                assert self.failed_slots is not None, "it does not end the round"
+                self._add(self.failed_slots.trajectory(late.task, self.snapshot))
+            else:
+                if self.record:
+                    self.record.lost_task(late.task)
+                self.tasks.extendleft([] if self.ended else parts)
+            return True
+
+    def _add(self, trajectory: Trajectory) -> None:
+        if self.record:
+            self.record.arrived(trajectory)
+        self.merger.add(trajectory)
+        self.shares.append(len(trajectory))
+
+    def end(self) -> None:
+        """Lets no task begin any more."""
+        self.ended = True
+        self.tasks.clear()
 
 
 def _run_task(collector: Collector, task: Task) -> Trajectory:
@@ -85,9 +138,15 @@ class _Threads:
 
     def __init__(self, count: int):
         self._calls: queue.SimpleQueue[tuple[Future, Callable[[], None]] | None] = queue.SimpleQueue()
-        self._threads = [threading.Thread(target=self._work, name=f"driver-{i}", daemon=True) for i in range(count)]
-        for thread in self._threads:
-            thread.start()
+        self._threads: list[threading.Thread] = []
+        for _ in range(count):
+            self.add()
+
+    def add(self) -> None:
+        """Starts one more."""
+        name = f"driver-{len(self._threads)}"
+        self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+        self._threads[-1].start()
 
     def _work(self) -> None:
         while (given := self._calls.get()) is not None:
@@ -120,7 +179,8 @@ class ThreadPool(Pool):
     Args:
         job: what drivers run.
         drivers: how many there are; 0 is the thread of the caller.
-        timeout: seconds that a task may take; 0 for no limit. A thread cannot be replaced, so that the round fails.
+        timeout: seconds that a task may take; 0 for no limit. A thread cannot be ended, so that the round fails, unless
+            the job keeps failures: the thread is left alone then, and another one takes its place.
     """
 
     def __init__(self, job: Job, drivers: int, timeout: float = 0.0):
@@ -129,13 +189,15 @@ class ThreadPool(Pool):
         self._timeout = timeout
         self._collectors = [Collector(job, index) for index in range(max(drivers, 1))]
         self._threads = _Threads(drivers) if drivers else None
+        self._abandoned = 0
         self._blas = threadpool_limits(1, "blas")
         self._round: _Round | None = None
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
         merger = self._merger(kind, snapshot.version, record)
         parts = len(merger.missing) if record and record.slot_by_slot else len(self._collectors)
-        self._round = _Round(snapshot, deque(shares(kind, step, merger.missing, parts)), merger, record)
+        tasks = deque(shares(kind, step, merger.missing, parts))
+        self._round = _Round(snapshot, tasks, merger, record, self._failed_slots if self.job.keep_failures else None)
 
     def result(self) -> RoundResult:
         assert self._round is not None, "submit comes before result"
@@ -151,14 +213,15 @@ class ThreadPool(Pool):
             raise  # what could not be recorded, which is no fault of a driver's
         except TookTooLongError as error:
             task = error.args[0]
-            slots = f"slot {task.start}" + (f" to {task.stop - 1}" if task.stop - task.start > 1 else "")
-            limit = f"--driver-timeout {self._timeout:g} s"
-            raise DriverError(f"{slots} of step {task.step} took longer than {limit}", task.alone()) from None
+            raise DriverError(self._too_long(task), task.alone()) from None
         except _SlotFailedError as failure:
             cause = failure.__cause__
             raise DriverError(f"a driver failed: {type(cause).__name__}: {cause}", failure.args[0]) from cause
         except Exception as error:
             raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
+        told = [collector.failures.first for collector in self._collectors if collector.failures]
+        told += [self._too_long(task) for task in current.given_up]
+        self.failure = next(filter(None, [self.failure, *told]), "")
         return RoundResult(current.merger.result(), current.shares, held - started, time.monotonic() - held)
 
     def _run(self, current: _Round, workers: list[Collector]) -> None:
@@ -167,35 +230,56 @@ class ThreadPool(Pool):
             for collector in workers:
                 current.run(collector, self._timeout)
             return
-        running = [self._threads.submit(functools.partial(current.run, collector, 0.0)) for collector in workers]
+        running = {collector.driver: self._start(current, collector) for collector in workers}
         try:
             self._wait(current, running)
         except KeyboardInterrupt:
-            current.tasks.clear()
+            current.end()
             self._wait(current, running)
             raise
-        for done in running:
+        for done in running.values():
             done.result()
 
-    def _wait(self, current: _Round, running: list[Future]) -> None:
-        """Waits for all threads but those that are past their time.
+    def _start(self, current: _Round, collector: Collector) -> Future:
+        assert self._threads is not None, "there are threads"
+        return self._threads.submit(functools.partial(current.run, collector, 0.0))
+
+    def _wait(self, current: _Round, running: dict[int, Future]) -> None:
+        """Waits for all threads but those that are past their time, which are replaced where the job keeps failures.
 
         Raises:
-            TookTooLongError: there are such.
+            TookTooLongError: there are such, and it does not.
         """
-        left = set(running)
-        while left:
-            late = current.late(self._timeout) if self._timeout else []
-            if late:
-                current.tasks.clear()
-            if late and len(late) == len(left):
-                raise TookTooLongError(late[0])
-            left = wait(left, WATCH_SECONDS if self._timeout else None, FIRST_COMPLETED).not_done
+        while left := [one for one in running.values() if not one.done()]:
+            late = current.late(self._timeout) if self._timeout else {}
+            if self.job.keep_failures:
+                for driver, one in late.items():
+                    self._replace(current, driver, one, running)
+            elif late:
+                current.end()
+                if len(late) == len(left):
+                    raise TookTooLongError(next(iter(late.values())).task)
+            wait(left, WATCH_SECONDS if self._timeout else None, FIRST_COMPLETED)
+
+    def _replace(self, current: _Round, driver: int, late: _Running, running: dict[int, Future]) -> None:
+        """Gives up a thread that is past its time, with its collector, and starts others in their places."""
+        if not current.give_up(driver, late):
+            return
+        assert self._threads is not None, "it runs in a thread"
+        self._abandoned += 1
+        self._threads.add()
+        self._collectors[driver] = Collector(self.job, driver)
+        self._collectors[driver].update(current.snapshot)
+        running[driver] = self._start(current, self._collectors[driver])
+
+    def _too_long(self, task: Task) -> str:
+        slots = f"slot {task.start}" + (f" to {task.stop - 1}" if task.stop - task.start > 1 else "")
+        return f"{slots} of step {task.step} took longer than --driver-timeout {self._timeout:g} s"
 
     def close(self) -> None:
         stuck = self._round.running if self._round else {}  # of threads that cannot be ended
         if self._threads:
-            self._threads.close(len(stuck))
+            self._threads.close(len(stuck) + self._abandoned)
         for collector in self._collectors:
             if collector.driver not in stuck:
                 collector.close()

@@ -10,8 +10,31 @@ from env.errors import UsageError
 from env.objectives.base import Objective
 from env.randomness import OWN_RANDOMNESS, set_randomness
 
+FAILED = float("nan")
+"""The value of an evaluation that failed."""
 
-def evaluate(objective: Objective, x: np.ndarray, c: np.ndarray, keys: Sequence[int] | None = None) -> np.ndarray:
+
+class Failures:
+    """Lets evaluations of f fail: one that raises an exception, or is not finite, is NaN.
+
+    Attributes:
+        first: what the first of them said; empty before there is one.
+    """
+
+    first = ""
+
+    def note(self, reason: str) -> None:
+        """Notes that an evaluation failed, and why."""
+        self.first = self.first or " ".join(reason.split())
+
+
+def evaluate(
+    objective: Objective,
+    x: np.ndarray,
+    c: np.ndarray,
+    keys: Sequence[int] | None = None,
+    failures: Failures | None = None,
+) -> np.ndarray:
     """Evaluates f: all rows at once where the objective is ``vectorised``, else one after the other.
 
     Args:
@@ -19,6 +42,7 @@ def evaluate(objective: Objective, x: np.ndarray, c: np.ndarray, keys: Sequence[
         x: knobs, ``[n, knobs]``.
         c: conditions, ``[n, conditions]``.
         keys: for each row the key, 32 bits, of what f draws at random in it (None: the number of the row).
+        failures: lets evaluations fail (None: an exception in f ends it).
 
     Returns:
         f(x, c), ``[n]``.
@@ -26,11 +50,11 @@ def evaluate(objective: Objective, x: np.ndarray, c: np.ndarray, keys: Sequence[
     Raises:
         ValueError: f did not return a real number for each row.
     """
-    return timed_evaluation(objective, x, c, range(len(x)) if keys is None else keys)[0]
+    return timed_evaluation(objective, x, c, range(len(x)) if keys is None else keys, failures)[0]
 
 
 def timed_evaluation(
-    objective: Objective, x: np.ndarray, c: np.ndarray, keys: Iterable[int]
+    objective: Objective, x: np.ndarray, c: np.ndarray, keys: Iterable[int], failures: Failures | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns what ``evaluate`` does and the seconds that each row took, ``[n]``; rows of one call share its time.
 
@@ -39,20 +63,53 @@ def timed_evaluation(
     rows = len(x)
     if objective.vectorised:
         started = time.perf_counter()
-        values = _checked(objective, objective(x, c), rows)
+        values = _of_many(objective, x, c, failures)
         return values, np.full(rows, (time.perf_counter() - started) / max(rows, 1))
     x, c = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(c, np.float64)
     values, seconds = np.empty(rows), np.empty(rows)
-    call: Any = objective
     with OWN_RANDOMNESS:
         for row, key in zip(range(rows), keys, strict=True):
             set_randomness(key)
             given = {"rng": np.random.default_rng(key)} if objective.takes_rng else {}
             started = time.perf_counter()
-            value = call(x[row : row + 1], c[row : row + 1], **given)
+            value = _called(objective, x[row : row + 1], c[row : row + 1], given, failures)
             seconds[row] = time.perf_counter() - started
-            values[row] = _checked(objective, value, 1)[0]
+            values[row] = _finite(_checked(objective, value, 1), failures)[0]
     return values, seconds
+
+
+def _of_many(objective: Objective, x: np.ndarray, c: np.ndarray, failures: Failures | None) -> np.ndarray:
+    """Returns f of all rows, asked at once; one by one where that fails, so that only those that fail do."""
+    returned = _called(objective, x, c, {}, failures)
+    if returned is not FAILED:
+        return _finite(_checked(objective, returned, len(x)), failures)
+    if len(x) <= 1:
+        return np.full(len(x), FAILED)
+    rows = range(len(x))
+    return np.concatenate([_of_many(objective, x[row : row + 1], c[row : row + 1], failures) for row in rows])
+
+
+def _called(
+    objective: Objective, x: np.ndarray, c: np.ndarray, given: dict[str, Any], failures: Failures | None
+) -> Any:
+    """Returns what f returns, or ``FAILED`` where it raises an exception and may."""
+    call: Any = objective
+    try:
+        return call(x, c, **given)
+    except (Exception, SystemExit) as error:  # Ctrl-C, and what limits the time, are no failures of f
+        if failures is None:
+            raise
+        failures.note(f"{type(error).__name__}: {error}")
+        return FAILED
+
+
+def _finite(values: np.ndarray, failures: Failures | None) -> np.ndarray:
+    """Returns values ``[n]``, in which those that are not finite failed where they may."""
+    failed = ~np.isfinite(values)
+    if failures is None or not failed.any():
+        return values
+    failures.note(f"f is {values[failed][0]}")
+    return np.where(failed, FAILED, values)
 
 
 def _checked(objective: Objective, returned: Any, rows: int) -> np.ndarray:

@@ -48,10 +48,11 @@ def leave_one_out_advantages(objectives: np.ndarray, actions: np.ndarray, rank_w
     This is a leave-one-out baseline (Kool et al. 2019; Ahmadian et al. 2024, arXiv 2402.14740, eq. 5), so no value
     network is needed. Two scales are mixed, logarithms of ranks within the batch and logarithms of differences in
     units of their median; neither depends on the scale or the zero of f. Between equal outcomes the action that lies
-    less outside the bounds is the better one. ``docs/method.md`` gives the reasons.
+    less outside the bounds is the better one. An outcome that failed is ranked below all others, and has no difference
+    to any: its slot is compared by ranks alone. ``docs/method.md`` gives the reasons.
 
     Args:
-        objectives: f of what each action led to, ``[E, T]``, T of at least 2.
+        objectives: f of what each action led to, NaN where it failed, ``[E, T]``, T of at least 2.
         actions: before they were clipped to [-1, 1], ``[E, T, knobs]``.
         rank_weight: weight of the ranks, in [0, 1].
 
@@ -61,13 +62,15 @@ def leave_one_out_advantages(objectives: np.ndarray, actions: np.ndarray, rank_w
     pairs = _pairs(objectives)
     outside = np.maximum(np.abs(actions) - 1, 0).sum(axis=2)
     ties = _mean_of_others((pairs == 0) * np.sign(_pairs(outside)))
-    difference = _mean_of_others(pairs)
+    difference, has_failed = _mean_of_others(pairs), np.isnan(objectives).any(axis=1)
+    difference[has_failed] = 0.0
     size = np.abs(difference)
     scale = np.median(size[size > 0]) if size.any() else 1.0
     by_size = np.sign(difference) * np.log1p(size / scale)
     worse = np.searchsorted(np.sort(objectives, axis=None), objectives)  # how many are better; equals stay equal
-    ranked = _mean_of_others(_pairs(np.log(worse + 0.5)))
-    return rank_weight * _unit(ranked) + (1 - rank_weight) * _unit(by_size) + ties
+    ranked = _unit(_mean_of_others(_pairs(np.log(worse + 0.5))))
+    mixed = rank_weight * ranked + (1 - rank_weight) * _unit(by_size)
+    return np.where(has_failed[:, None], ranked, mixed) + ties
 
 
 def inverse_density_weights(conditions: np.ndarray, bandwidth: float) -> np.ndarray:

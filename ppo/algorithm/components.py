@@ -14,6 +14,7 @@ from actors.policy import Policy
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages
 from ppo.algorithm.conditions import fixed_conditions
+from ppo.algorithm.outcomes import sound_mean
 
 GATE_CONDITIONS = (65, 64)
 """Fixed conditions, for one and for several, at which it is looked whether the gate forgets a component."""
@@ -67,10 +68,10 @@ def pair_advantages(objectives: np.ndarray, actions: np.ndarray, rank_weight: fl
 def component_advantages(
     objectives: np.ndarray, components: np.ndarray, count: int, rank_weight: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compares the means of the components of a slot.
+    """Compares the means of the components of a slot; one of which all failed is the worst.
 
     Args:
-        objectives: f of what each action led to, ``[E, T]``.
+        objectives: f of what each action led to, NaN where it failed, ``[E, T]``.
         components: component that acted at each time step, the same in all slots, ``[T]``.
         count: number of components, K.
         rank_weight: as ``leave_one_out_advantages`` takes it.
@@ -84,21 +85,22 @@ def component_advantages(
     if len(live) == 1:
         return np.zeros_like(objectives), shares
     means = component_means(objectives, components, count)[:, live]
+    means = np.where(np.isinf(means), np.nan, means)
     advantages = leave_one_out_advantages(means, np.zeros((*means.shape, 1)), rank_weight)
     return advantages[:, place], shares
 
 
 def component_means(objectives: np.ndarray, components: np.ndarray, count: int) -> np.ndarray:
-    """Returns the mean f of each component in each slot, ``[E, K]``, inf for one that did not act.
+    """Returns the mean f of each component in each slot, ``[E, K]``, inf for one that did not act, or always failed.
 
     Args:
-        objectives: f of what each action led to, ``[E, T]``.
+        objectives: f of what each action led to, NaN where it failed, ``[E, T]``.
         components: component that acted at each time step, the same in all slots, ``[T]``.
         count: number of components, K.
     """
     means = np.full((len(objectives), count), np.inf)
     for one in np.unique(components):
-        means[:, one] = objectives[:, components == one].mean(axis=1)
+        means[:, one] = sound_mean(objectives[:, components == one])
     return means
 
 

@@ -22,6 +22,7 @@ from ppo.algorithm.components import (
 from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch, explained_variance
 from ppo.algorithm.not_finite import TOO_LARGE, NotFiniteError, check_array, guarded
+from ppo.algorithm.outcomes import collected, raw_rewards
 from ppo.algorithm.running_moments import RunningMoments
 from ppo.algorithm.schedules import Schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
@@ -242,37 +243,18 @@ class Learner:
         self.agent.theta[:] = theta
 
 
-def raw_rewards(trajectory: Trajectory, config: GAEConfig) -> np.ndarray:
-    """Returns rewards ``[E, T]`` before scaling: the environment's, or a tuning problem's from its objective values."""
-    if config.reward is None:
-        return trajectory.rewards
-    values = trajectory.objectives
-    if config.transform == "symlog":
-        values = np.sign(values) * np.log1p(np.abs(values))
-    return -values[:, 1:] if config.reward == "objective" else values[:, :-1] - values[:, 1:]
-
-
-def collected(trajectory: Trajectory) -> dict[str, float]:
-    """Returns how good the collected actions are: the mean of f, or outside tuning the mean return of an episode.
-
-    An episode that the slot's end cuts counts as one: with long episodes, the evaluations say more.
-    """
-    if trajectory.objectives.size:
-        return {"charts/objective": float(trajectory.objectives[:, 1:].mean())}
-    ends = trajectory.terminations | trajectory.truncations
-    return {"charts/episodic_return": float(trajectory.rewards.sum() / ends.sum())}
-
-
-def check_finite(trajectory: Trajectory, starts_evaluated: bool) -> None:
+def check_finite(trajectory: Trajectory, starts_evaluated: bool, keep_failures: bool = False) -> None:
     """Checks that the environment gave finite values.
 
-    Where f of the starts was left out, so was the reward that would need it.
+    Where f of the starts was left out, so was the reward that would need it. Where evaluations of f may fail, neither
+    f nor rewards need be finite.
 
     Raises:
         FloatingPointError: a value is not finite; the text names the slot.
     """
     unasked = not starts_evaluated and trajectory.objectives.size > 0
-    for name, skipped in (("objectives", unasked), ("rewards", unasked), ("final_obs", False), ("obs", False)):
+    outcomes = () if keep_failures else (("objectives", unasked), ("rewards", unasked))
+    for name, skipped in (*outcomes, ("final_obs", False), ("obs", False)):
         values = getattr(trajectory, name)[:, int(skipped) :]
         bad = ~np.isfinite(values.reshape(len(trajectory), -1)).all(axis=1)
         if bad.any():

@@ -20,6 +20,7 @@ from ppo.algorithm.components import acted_components, component_means, ignore_k
 from ppo.algorithm.gate import fit_gate
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.losses import Batch
+from ppo.algorithm.outcomes import with_worst
 from ppo.algorithm.schedules import Schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig, SlotConfig
@@ -57,10 +58,11 @@ class ComponentsLearner(Learner):
     def snapshot(self) -> Snapshot:
         """Returns the policy, with a gate that is fitted to what was seen."""
         snapshot = self._policy_snapshot()
-        if len(self._means):
-            best = np.where(self.live, self._means, np.inf).argmin(axis=1)
-            starts = normalise(self._starts, *self._normaliser)
-            fit_gate(snapshot.spec, snapshot.theta, starts, best, self._weights)
+        means = np.where(self.live, self._means, np.inf)
+        known = np.isfinite(means).any(axis=1)  # slots in which all failed say nothing
+        if known.any():
+            starts = normalise(self._starts[known], *self._normaliser)
+            fit_gate(snapshot.spec, snapshot.theta, starts, means[known].argmin(axis=1), self._weights[known])
         return snapshot
 
     @property
@@ -75,7 +77,7 @@ class ComponentsLearner(Learner):
         return slot_weights(self._conditions, self.config.density_bandwidth)[:, 0]
 
     def _means_of(self, trajectory: Trajectory) -> np.ndarray:
-        """Returns the mean f of each component in each slot, ``[E, K]``; inf where it is not in use."""
+        """Returns the mean f of each component in each slot, ``[E, K]``; inf where it is not in use, or failed."""
         return component_means(trajectory.objectives[:, 1:], acted_components(trajectory.actions), len(self.live))
 
     def _batch_of_components(
@@ -93,17 +95,18 @@ class ComponentsLearner(Learner):
     def _drop_needless(self) -> None:
         """Takes components out of use without which a gate that is fitted to what was seen loses next to nothing."""
         snapshot, starts, weights = self.snapshot(), self._starts, self._weights
+        means = with_worst(self._means)
 
         def mean_without(component: int | None) -> float:
             live = self.live & (np.arange(len(self.live)) != component)
             chosen = Policy(dataclasses.replace(snapshot, live=live)).gate(starts).argmax(axis=1)
-            return float(weights @ self._means[np.arange(len(starts)), chosen] / len(starts))
+            return float(weights @ means[np.arange(len(starts)), chosen] / len(starts))
 
         while self.live.sum() > 1:
             now = mean_without(None)
             losses = {one: mean_without(one) - now for one in np.flatnonzero(self.live).tolist()}
             least = min(losses, key=losses.__getitem__)
-            if losses[least] > NEEDLESS * (np.median(self._means[:, self.live].mean(axis=0)) - now):
+            if losses[least] > NEEDLESS * (np.median(means[:, self.live].mean(axis=0)) - now):
                 break
             self.live = self.live & (np.arange(len(self.live)) != least)
 

@@ -57,9 +57,12 @@ SLOT_ONLY = ("rank_fade", "density_bandwidth")
 """Fields that only leave-one-out advantages use."""
 GAE_ONLY = ("gamma", "reward", "transform")
 """Fields that only GAE uses; one of them given asks for it."""
-TUNING_ONLY = ("reward", "transform", "evaluation_cost_ms", "evaluations", "check", "reuse", "model", "components")
+TUNING_ONLY = (
+    *("reward", "transform", "evaluation_cost_ms", "evaluations", "check", "reuse", "on_failure"),
+    *("model", "components"),
+)
 """Fields that only a tuning problem uses."""
-WITHOUT_TUNING = {"model": "none", "components": 1}
+WITHOUT_TUNING = {"model": "none", "components": 1, "on_failure": "stop"}
 """What those of them that are never None are in any other problem."""
 
 

@@ -58,6 +58,9 @@ class Config:
     reuse: tuple[str, ...] = ()
     """Run directories, or CSV files with columns x_0 .., c_0 .. and f, whose evaluations the run starts from
     (tuning)."""
+    on_failure: Literal["stop", "infeasible"] = "stop"
+    """What follows from an evaluation of f that raises an exception, is not finite, or ends its driver or takes longer
+    than --driver-timeout again and again: stop ends the run, infeasible counts it as worse than any other (tuning)."""
     record: bool = False
     """Archive the time steps of an environment that is no tuning problem; the evaluations of one always are."""
     eval_every: int | None = None

@@ -24,11 +24,15 @@ def in_order(rows: np.ndarray) -> np.ndarray:
     return rows[np.lexsort([rows[name] for name in reversed(KEY)])]
 
 
-def accepted(rows: np.ndarray) -> np.ndarray:
+def accepted(rows: np.ndarray, keep_failures: bool = False) -> np.ndarray:
     """Returns the rows that a run learns from, in the order of their keys.
 
     A slot that was run again, since a value was not finite or a driver was taken for lost, has several copies. The
     first one without a failure counts, whole: its time steps belong together.
+
+    Args:
+        rows: rows of the archive.
+        keep_failures: whether one with a failure counts as well, as it does in the run.
     """
     ordered = in_order(rows)
     position = np.arange(len(ordered))
@@ -38,7 +42,7 @@ def accepted(rows: np.ndarray) -> np.ndarray:
     ordered, copy = ordered[order], copy[order]
     new_slot = differs_from_last(ordered, KEY[:3])
     group = np.cumsum(new_slot | np.append(True, copy[1:] != copy[:-1])[: len(copy)]) - 1
-    sound = np.bincount(group, ordered["failed"]) == 0
+    sound = (np.bincount(group, ordered["failed"]) == 0) | keep_failures
     ordered, group = ordered[sound[group]], group[sound[group]]
     leading = np.maximum.accumulate(np.where(differs_from_last(ordered, KEY[:3]), group, 0)) if len(group) else group
     return ordered[group == leading]

@@ -69,6 +69,9 @@ class Check:
         gain: mean of f under the constant knobs minus that under the law.
         gain_interval: half of the 95 % interval of the gain, by Student's t over the conditions.
         noise: standard deviation of f at the same knobs and conditions.
+        failed: evaluations under the law that failed. All of the above is of conditions at which f failed neither under
+            the law nor under the constant knobs; NaN where there are none.
+        constant_failed: evaluations under those constant knobs that failed.
     """
 
     evaluations: int
@@ -79,6 +82,8 @@ class Check:
     gain: float
     gain_interval: float
     noise: float
+    failed: int = 0
+    constant_failed: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Returns what ``summary.json`` and ``evaluation.json`` hold."""
@@ -88,6 +93,17 @@ class Check:
 
     def words(self) -> str:
         """Returns the outcome in a sentence."""
+        if self.failed or self.constant_failed:
+            each = self.evaluations // ROUNDS
+            return (
+                f"{self._comparison()}; f failed in {self.failed} of {each} evaluations under the law and in "
+                f"{self.constant_failed} under the constant knobs, which are left out"
+            )
+        return self._comparison()
+
+    def _comparison(self) -> str:
+        if not self.conditions:
+            return "not to be told from constant knobs: under each condition f failed with one or the other"
         where = f"{self.conditions} fresh conditions, 95 %; noise of f {self.noise:.2g}"
         means = f"mean of f {self.law_mean:.4g} against {self.constant_mean:.4g}; {where}"
         size, half, unit = abs(self.gain), self.gain_interval, ""
@@ -108,26 +124,40 @@ def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> 
 
     Args:
         law: f under the law, ``[slots]``.
-        constants: f ``[slots]`` by constant knobs; those with the least mean are compared with.
+        constants: f ``[slots]`` by constant knobs; those are compared with that failed least, and of these the ones
+            with the least mean.
+
+    An evaluation that failed is NaN.
     """
     repeats = _repeats(len(law))
     values = {knobs: _per_condition(f, repeats) for knobs, f in constants.items()}
-    best = min(values, key=lambda knobs: float(values[knobs].mean()))
+    failed = {knobs: int(np.isnan(f).sum()) for knobs, f in constants.items()}
+    best = min(values, key=lambda knobs: (failed[knobs], _mean(values[knobs])))
     own = _per_condition(law, repeats)
-    gain, half = student_interval(values[best] - own)
+    both = ~np.isnan(own + values[best])
+    own, other = own[both], values[best][both]
+    gain, half = student_interval(other - own) if len(own) else (np.nan, np.nan)
     twice = np.flatnonzero(repeats)
     differences = np.concatenate([f[twice] - f[twice - 1] for f in (law, *constants.values())])
     small, exponent = scaled(differences)
     return Check(
         evaluations=len(law) * ROUNDS,
         conditions=len(own),
-        law_mean=float(own.mean()),
-        constant_mean=float(values[best].mean()),
+        law_mean=_mean(own),
+        constant_mean=_mean(other),
         constant_knobs=list(best),
         gain=gain,
         gain_interval=half,
-        noise=float(np.ldexp(np.sqrt(np.mean(small**2) / 2), exponent)),
+        noise=float(np.ldexp(np.sqrt(_mean(small**2) / 2), exponent)),
+        failed=int(np.isnan(law).sum()),
+        constant_failed=failed[best],
     )
+
+
+def _mean(values: np.ndarray) -> float:
+    """Returns the mean of the values that did not fail; NaN where there is none."""
+    sound = values[~np.isnan(values)]
+    return float(sound.mean()) if len(sound) else np.nan
 
 
 def _repeats(slots: int) -> np.ndarray:
@@ -136,8 +166,9 @@ def _repeats(slots: int) -> np.ndarray:
 
 
 def _per_condition(f: np.ndarray, repeats: np.ndarray) -> np.ndarray:
-    """Returns f of each distinct condition, the mean of both evaluations where it was repeated."""
+    """Returns f of each distinct condition, the mean of both evaluations where it was repeated and neither failed."""
     values = f[~repeats].copy()
     twice = np.cumsum(~repeats)[repeats] - 1
-    values[twice] = (values[twice] + f[repeats]) / 2
+    first, second = values[twice], f[repeats]
+    values[twice] = np.where(np.isnan(first), second, np.where(np.isnan(second), first, (first + second) / 2))
     return values

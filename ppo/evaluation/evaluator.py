@@ -37,17 +37,22 @@ class Evaluator:
     def score(self, trajectory: Trajectory) -> float:
         """Returns the score of the merged trajectory of an evaluation.
 
-        It is not finite where f is too large to be squared, or below -1 where its logarithm is asked for.
+        Conditions at which f failed are left out; it is NaN where that leaves none. Nor is it finite where f is too
+        large to be squared, or below -1 where its logarithm is asked for.
         """
         if self.metric == "mean_return":
             return float(np.mean(first_episode_returns(trajectory)))
-        values = trajectory.objectives[:, -1]
-        if self.optimum is None:
+        values, optimum = trajectory.objectives[:, -1], self.optimum
+        if (failed := np.isnan(values)).any():  # which is allowed: failures are kept
+            values, optimum = values[~failed], None if optimum is None else optimum[~failed]
+        if not len(values):
+            return np.nan
+        if optimum is None:
             return float(np.mean(values))
         with np.errstate(all="ignore"):
             if self.metric == "msle":
-                return float(np.mean((np.log1p(values) - np.log1p(self.optimum)) ** 2))
-            return float(np.mean((values - self.optimum) ** 2))
+                return float(np.mean((np.log1p(values) - np.log1p(optimum)) ** 2))
+            return float(np.mean((values - optimum) ** 2))
 
 
 def first_episode_returns(trajectory: Trajectory) -> np.ndarray:

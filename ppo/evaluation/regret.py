@@ -7,7 +7,9 @@ import numpy as np
 from actors.law import Law
 from actors.snapshot import Snapshot
 from env.objectives import Objective, evaluate, solution
+from env.objectives.evaluation import Failures
 from ppo.algorithm.conditions import fixed_conditions
+from ppo.algorithm.outcomes import with_worst
 from ppo.config import ResolvedConfig
 
 LINE_POINTS = 201  # points for a single condition
@@ -28,7 +30,7 @@ class Regret:
     Attributes:
         conditions: conditions, ``[m, conditions]``.
         knobs: knobs of the law, ``[m, knobs]``.
-        values: f at the knobs of the law, ``[m]``.
+        values: f at the knobs of the law, ``[m]``; NaN where it failed.
         best_knobs, best_values: best knobs, ``[m, knobs]``, and f at them, ``[m]``.
     """
 
@@ -43,23 +45,35 @@ class Regret:
         """f under the law minus its minimum, ``[m]``; below 0 only by the error of the optimum."""
         return self.values - self.best_values
 
+    @property
+    def failed(self) -> int:
+        """Number of conditions at which f failed under the law."""
+        return int(np.isnan(self.values).sum())
+
     def summary(self) -> dict[str, float]:
-        """Returns mean, median, 95th percentile and maximum, both of the regret and of the minimum of f."""
+        """Returns mean, median, 95th percentile and maximum, both of the regret and of the minimum of f.
+
+        Where f failed under the law the regret is left out; all are NaN where that leaves nothing.
+        """
         statistics = {}
-        for name, values in (("regret", self.regret), ("minimum", self.best_values)):
+        sound = self.regret[~np.isnan(self.values)] if self.failed < len(self.values) else self.regret
+        for name, values in (("regret", sound), ("minimum", self.best_values)):
             median, high = np.percentile(values, (50, 95))
             statistics[name] = (values.mean(), median, high, values.max())
         return {f"{name}_{kind}": float(statistics[name][i]) for name in statistics for i, kind in enumerate(KINDS)}
 
 
-def measure_regret(objective: Objective, law: Law) -> Regret | None:
-    """Measures the regret of a law; returns None where the optimum is not known."""
+def measure_regret(objective: Objective, law: Law, keep_failures: bool = False) -> Regret | None:
+    """Measures the regret of a law; returns None where the optimum is not known.
+
+    Where failures are kept, an evaluation that fails is NaN; else its exception ends this.
+    """
     conditions = regret_conditions(objective.conditions)
     solved = solution(objective, conditions)
     if solved is None:
         return None
     knobs = law(conditions)
-    return Regret(conditions, knobs, evaluate(objective, knobs, conditions), *solved)
+    return Regret(conditions, knobs, _evaluated(objective, knobs, conditions, keep_failures), *solved)
 
 
 def known_regret(config: ResolvedConfig, snapshot: Snapshot) -> dict[str, dict[str, float]]:
@@ -69,10 +83,13 @@ def known_regret(config: ResolvedConfig, snapshot: Snapshot) -> dict[str, dict[s
     is not known.
     """
     objective = config.problem().objective() if config.evaluations else None
-    found = measure_regret(objective, Law(snapshot)) if objective else None
+    keep = config.on_failure == "infeasible"
+    found = measure_regret(objective, Law(snapshot), keep) if objective else None
     if objective is None or found is None:
         return {}
-    return {"regret": {"median": float(np.median(found.regret)), "constant_median": constant_regret(objective, found)}}
+    constant = constant_regret(objective, found, keep)
+    failed = {"failed": found.failed} if found.failed else {}
+    return {"regret": {"median": found.summary()["regret_median"], "constant_median": constant} | failed}
 
 
 def regret_words(law: float, constant: float) -> str:
@@ -81,28 +98,34 @@ def regret_words(law: float, constant: float) -> str:
     return f"median regret {law:.3g}, {share} that of the best constant knobs, {constant:.3g}"
 
 
-def constant_regret(objective: Objective, found: Regret) -> float:
+def constant_regret(objective: Objective, found: Regret, keep_failures: bool = False) -> float:
     """Returns the median regret of the best constant knobs over the same conditions.
 
     Args:
         objective: the objective f.
         found: regret of a law on it, whose conditions and optimum are taken.
+        keep_failures: as ``measure_regret`` takes it; conditions at which f fails are left out.
     """
-    return float(np.median(with_best_constant(objective, found.conditions) - found.best_values))
+    return float(np.nanmedian(with_best_constant(objective, found.conditions, keep_failures) - found.best_values))
 
 
-def with_best_constant(objective: Objective, conditions: np.ndarray) -> np.ndarray:
+def _evaluated(objective: Objective, x: np.ndarray, c: np.ndarray, keep_failures: bool) -> np.ndarray:
+    return evaluate(objective, x, c, failures=Failures() if keep_failures else None)
+
+
+def with_best_constant(objective: Objective, conditions: np.ndarray, keep_failures: bool = False) -> np.ndarray:
     """Returns f with the best constant knobs, which minimise its mean, at conditions ``[m, conditions]``, ``[m]``.
 
     The knobs are found by SciPy's differential evolution with a fixed seed: the result is deterministic, and as good as
-    that search is.
+    that search is. Where failures are kept, the worst value under the same knobs stands for each that failed in it.
     """
     from scipy.optimize import differential_evolution
 
     # Where f is very large, the search only compares it: that the variance of its population overflows does not matter.
     def mean_value(knobs: np.ndarray) -> float:
-        return float(np.mean(evaluate(objective, np.tile(knobs, (len(conditions), 1)), conditions)))
+        values = _evaluated(objective, np.tile(knobs, (len(conditions), 1)), conditions, keep_failures)
+        return float("inf") if np.isnan(values).all() else float(np.mean(with_worst(values)))
 
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # where all fails, its differences are no numbers
         best = differential_evolution(mean_value, [(-1, 1)] * objective.knobs, rng=CONSTANT_SEED, tol=1e-8, maxiter=300)
-    return evaluate(objective, np.tile(best.x, (len(conditions), 1)), conditions)
+    return _evaluated(objective, np.tile(best.x, (len(conditions), 1)), conditions, keep_failures)

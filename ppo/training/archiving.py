@@ -54,13 +54,18 @@ class RunArchive:
         self.reused, self.lost = rows[rows["kind"] == REUSED], self._contents.lost
         if self._tuning:
             paid = rows[rows["kind"] != REUSED]
-            sound = accepted(paid)
+            sound = accepted(paid, job.keep_failures)
             self.lost += len(paid) - len(sound)
             self._replay = Replay(sound, job, name)
 
     def to_imitate(self) -> np.ndarray:
-        """Returns the reused rows that a law starts from: those without a failure, if they are enough."""
+        """Returns the reused rows that a law starts from, if they are enough: those without a failure.
+
+        A model that is told of failures takes the others too.
+        """
         if not len(self.reused):
+            return self.reused
+        if self._modelled and self._job.keep_failures:
             return self.reused
         sound = self.reused[~self.reused["failed"]]
         if self._modelled or enough(len(sound), sound["x"].shape[1], sound["c"].shape[1]):
@@ -115,7 +120,7 @@ class RunArchive:
             return np.empty(0, row_type(self._job))
         rows = self._contents.rows
         rows = rows[(rows["kind"] == slot.kind) & (rows["step"] == slot.step) & (rows["slot"] == slot.start)]
-        sound = accepted(rows) if self._tuning else rows[:0]
+        sound = accepted(rows, self._job.keep_failures) if self._tuning else rows[:0]
         rows = sound if len(sound) else in_order(rows)
         return rows[differs_from_last(rows, KEY)]
 

@@ -33,21 +33,25 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
     rounds.sync()
     law = rounds.run(Kind.CHECK, snapshot.version, snapshot).objectives[:, -1].copy()
     constants = {}
-    for kind, knobs in constant_knobs(files, snapshot).items():
+    for kind, knobs in constant_knobs(job, files, snapshot).items():
         found = rounds.run(kind, snapshot.version, constant_snapshot(snapshot, knobs))
         constants[tuple(knobs.tolist())] = found.objectives[:, -1].copy()
     return compare(law, constants)
 
 
-def constant_knobs(files: RunDir, snapshot: Snapshot) -> dict[Kind, np.ndarray]:
+def constant_knobs(job: Job, files: RunDir, snapshot: Snapshot) -> dict[Kind, np.ndarray]:
     """Returns the constant knobs ``[knobs]`` that a law is compared with, by the kind of their round."""
-    x, c, f = paid_before(files, snapshot.version)
+    x, c, f = paid_before(files, snapshot.version, job.keep_failures)
     return {Kind.CHECK_CONSTANT: estimated_best_constant(x, c, f), Kind.CHECK_MEAN: mean_knobs(snapshot)}
 
 
-def paid_before(files: RunDir, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order."""
-    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.shown}").rows)
+def paid_before(files: RunDir, step: int, keep_failures: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order.
+
+    Evaluations that failed are left out.
+    """
+    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.shown}").rows, keep_failures)
+    rows = rows[~rows["failed"]]
     rows = rows[((rows["kind"] == REUSED) | np.isin(rows["kind"], list(TRAINING))) & (rows["step"] < step)]
     return rows["x"], rows["c"], rows["f"]
 

@@ -37,6 +37,7 @@ def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: st
         components=config.components,
         planned=_planned(config, problem.describe().obs_dim),
         pairs=MOST_SLOTS,
+        keep_failures=config.on_failure == "infeasible",
     )
 
 

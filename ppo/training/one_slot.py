@@ -174,7 +174,7 @@ class SlotOfRun:
             return learner.round_snapshot()
         law = learner.snapshot()
         if kind in (Kind.CHECK_CONSTANT, Kind.CHECK_MEAN):
-            return constant_snapshot(law, constant_knobs(self._files, law)[kind])
+            return constant_snapshot(law, constant_knobs(self._job, self._files, law)[kind])
         return law
 
     def run(self) -> SlotRun:

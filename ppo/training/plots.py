@@ -7,6 +7,7 @@ import numpy as np
 from actors.law import Law
 from actors.snapshot import Snapshot
 from env.objectives import Objective, evaluate, solution
+from env.objectives.evaluation import Failures
 from ppo.evaluation.evaluator import Evaluator
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.training.run_dir import Row
@@ -83,9 +84,11 @@ def draw_law(
     """Draws the objective over (c, x), its minimiser ``best`` ``[m, 1]`` for ``conditions`` ``[m, 1]``, and the law."""
     from matplotlib.figure import Figure
 
-    c = conditions[:, 0]
+    c = conditions[:, 0]  # where f fails, the picture stays empty
     grid_c, grid_x = np.meshgrid(c, np.linspace(-1, 1, GRID))
-    values = evaluate(objective, grid_x.reshape(-1, 1), grid_c.reshape(-1, 1)).reshape(grid_c.shape)
+    values = evaluate(objective, grid_x.reshape(-1, 1), grid_c.reshape(-1, 1), failures=Failures()).reshape(
+        grid_c.shape
+    )
     shade = np.log1p(values) if objective.metric == "msle" else values
     figure = Figure(figsize=(6.4, 5), layout="constrained")
     axis = figure.subplots()

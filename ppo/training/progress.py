@@ -28,7 +28,7 @@ class Progress:
             first, total, unit = learner.evaluations, config.evaluations, "evaluation"
         self._bar = tqdm(total=total, initial=first, unit=unit, disable=quiet, dynamic_ncols=True)
         self._name = column.rpartition("/")[2]
-        self._score, self._model = "", ""
+        self._score, self._model, self._failure = "", "", ""
         self._env_steps = 0
 
     def scored(self, score: float) -> None:
@@ -54,6 +54,12 @@ class Progress:
         """Counts evaluations of f that have arrived."""
         if self._counts_evaluations and kind in TRAINING:
             self._bar.update(evaluations)
+
+    def failed(self, reason: str) -> None:
+        """Says once that an evaluation of f has failed, given why; empty for none."""
+        if reason and not self._failure:
+            self._failure = reason
+            self.message(f"an evaluation of f failed, and counts as worse than any other ({reason})")
 
     def message(self, text: str) -> None:
         """Shows a line above the bar."""
@@ -136,6 +142,10 @@ def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list
         if "check" in summary:
             spent += f", {summary['check']['evaluations']} to check it"
     lines.append(("spent", spent))
+    if summary["failed_evaluations"]:
+        under_law = summary.get("regret", {}).get("failed", 0)
+        also = f"; f fails under the law at {under_law} of the conditions of the regret" if under_law else ""
+        lines.append(("failed", f"{summary['failed_evaluations']:,} evaluations of f{also}"))
     parts = ", ".join(f"{phase} {timing.totals[phase]:.1f} s" for phase in PHASES)
     lines.append(("time", f"{timing.loop:.1f} s: {parts}"))
     use = summary["resources"]

@@ -2,6 +2,8 @@
 
 import time
 
+import numpy as np
+
 from actors.job import SAMPLED, TRAINING, Job, Kind
 from actors.pools.base import Pool
 from actors.snapshot import Snapshot
@@ -21,10 +23,14 @@ class Rounds:
         job: the job of the run.
         recorder: keeps what arrives; None where nothing is kept.
         timing: takes the times.
+        failed: evaluations that failed and were kept in earlier parts of the run.
+
+    Attributes:
+        failed: evaluations that failed and were kept so far.
     """
 
-    def __init__(self, pool: Pool, job: Job, recorder: Recorder | None, timing: Timing):
-        self.pool, self.recorder = pool, recorder
+    def __init__(self, pool: Pool, job: Job, recorder: Recorder | None, timing: Timing, failed: int = 0):
+        self.pool, self.recorder, self.failed = pool, recorder, failed
         self._job, self._timing = job, timing
 
     def run(self, kind: Kind, step: int, snapshot: Snapshot) -> Trajectory:
@@ -44,7 +50,10 @@ class Rounds:
         finally:
             if self.recorder:
                 self.recorder.end(done is not None)
-        check_finite(done.trajectory, kind in SAMPLED and self._job.evaluate_starts)
+        starts_evaluated = kind in SAMPLED and self._job.evaluate_starts
+        check_finite(done.trajectory, starts_evaluated, self._job.keep_failures)
+        if self._job.keep_failures:
+            self.failed += int(np.isnan(done.trajectory.objectives[:, int(not starts_evaluated) :]).sum())
         self._timing.add("broadcast", done.broadcast)
         self._timing.add(PHASE_OF.get(kind, "evaluate"), max(0.0, time.monotonic() - started - done.broadcast))
         return done.trajectory

@@ -69,7 +69,7 @@ def meta_flaw(meta: Any) -> str:
     for name, seconds in (meta.get("timing") or {}).items():
         if not _is_number(seconds) or seconds < 0:
             return f"timing {name} is {seconds}"
-    for name in ("eval_evaluations", "driver_restarts", "skipped_steps", "archive_bytes"):
+    for name in ("eval_evaluations", "driver_restarts", "skipped_steps", "failed_evaluations", "archive_bytes"):
         if not _is_count(meta.get(name, 0)):
             return f"{name} is {meta[name]}"
     scalars = (meta.get("open") or {}).values()

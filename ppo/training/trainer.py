@@ -33,7 +33,6 @@ from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import ResolvedConfig
 from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
-from ppo.evaluation.regret import known_regret
 from ppo.training.archiving import RunArchive
 from ppo.training.checking import run_check
 from ppo.training.job import make_job
@@ -45,6 +44,7 @@ from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir, check_free
 from ppo.training.scoring import Scoring
 from ppo.training.soundness import result_fields
+from ppo.training.summary import summarise
 from ppo.training.timing import Timing
 
 
@@ -145,7 +145,7 @@ class Trainer:
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
-        self.rounds = Rounds(pool, self.job, recorder, self.timing)
+        self.rounds = Rounds(pool, self.job, recorder, self.timing, int(self._meta.get("failed_evaluations", 0)))
         self._updates = Updates(self.files, int(self._meta.get("skipped_steps", 0)), self._progress.message)
         self._saved_at, self._saved_state, self._between_steps = time.monotonic(), self._state, True
         return self
@@ -225,6 +225,7 @@ class Trainer:
                 self._save()
             self._resources.sample_if_due()
             self._progress.step(env_steps, self.timing)
+            self._progress.failed(self.pool.failure)
             if self.pool.choice and not self._choice_shown:
                 self._choice_shown = True
                 self._progress.message(self.pool.choice)
@@ -248,6 +249,7 @@ class Trainer:
         archive_bytes = self.rounds.sync()
         meta = {"archive_bytes": archive_bytes, "timing": self.timing.spent(), "driver_restarts": self._driver_restarts}
         meta |= {"config": result_fields(self.config), "skipped_steps": self._updates.skipped}
+        meta |= {"failed_evaluations": self.rounds.failed}
         self.files.save(self.learner.state(), meta | self._scoring.meta())
         self.files.write_law(self.learner.snapshot())
         self._saved_at, self._saved_state = time.monotonic(), self._state
@@ -267,25 +269,18 @@ class Trainer:
         self.timing.stop()
         self._progress.close()
         snapshot = self.learner.snapshot()
-        summary = {
-            "policy_sha256": snapshot.sha256,
-            "training_steps": self.learner.step,
-            "env_steps": self.learner.env_steps,
-            "objective_evaluations": self.learner.evaluations,
+        spent = {
             "eval_evaluations": self._scoring.evaluations,
             "lost_evaluations": self._archive.lost + self.rounds.lost,
             "skipped_steps": self._updates.skipped,
+            "failed_evaluations": self.rounds.failed,
             "wall_seconds": self.timing.loop,
             "drivers": self.pool.drivers,
             "driver_restarts": self._driver_restarts,
             "eval": self.files.eval_summary(self.evaluator),
             "resources": self._resources.summary(),
         }
-        if check is not None:
-            summary["check"] = check.as_json()
-        if (judgement := self.learner.judgement()) is not None:
-            summary["model"] = judgement.as_json()
-        summary |= known_regret(self.config, snapshot)
+        summary = summarise(self.config, self.learner, snapshot, spent, check)
         self.files.write_law(snapshot)
         self.files.write_json("timing.json", self.timing.summary())
         summary = self.files.write_json("summary.json", summary)

@@ -21,13 +21,14 @@ from actors.policy import Policy
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.agent import Agent
-from ppo.algorithm.learner import Learner, collected
+from ppo.algorithm.learner import Learner
 from ppo.algorithm.model.ensemble import Ensemble
 from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.learner import ModelLearner
 from ppo.algorithm.model.planning import plan_of
 from ppo.algorithm.model.settling import Effort, followed
 from ppo.algorithm.not_finite import whole_or_not_at_all
+from ppo.algorithm.outcomes import collected, with_worst
 from ppo.algorithm.schedules import Schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig
@@ -129,7 +130,7 @@ class CandidatesLearner(ModelLearner):
 
     @property
     def _others_may_be_better(self) -> bool:
-        if self.complete or self._first is not None:
+        if self.complete or self._first is not None or not self.surrogate.fitted:
             return False
         noisy, doubted = self.surrogate.whole.noisy, self.surrogate.doubted
         return noisy or doubted if self._with_second else noisy and not doubted
@@ -178,7 +179,7 @@ class CandidatesLearner(ModelLearner):
         With noise, a round says nothing of small differences, and the model knows of more evaluations.
         """
         count = len(self._candidates) + 1
-        values = trajectory.objectives[:, 1]
+        values = with_worst(trajectory.objectives[:, 1])
         values = values[: len(values) // count * count].reshape(-1, count).T
         chosen = 0
         for later in range(1, count):

@@ -20,6 +20,7 @@ from actors.critic import Critic, stretched, unwarped
 from actors.kernels import KERNEL_NAMES, KernelName
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.kernels import KERNELS, Kernel
+from ppo.algorithm.model.region import Region
 
 Side = Literal["low", "high"]
 SIDES: tuple[Side, ...] = get_args(Side)
@@ -97,9 +98,11 @@ class GaussianProcess:
         factor: lower Cholesky factor of their covariance, as a share of the variance, ``[n, n]``.
         weights: what the kernel at each state is multiplied with, ``[n]``.
         repeats: evaluations for each state that it knows of, in the mean: 1, or more where ``informed`` made it.
+        region: where f is likely to fail, and its mean is as bad as can be, that with a std excepted; None for none.
     """
 
     repeats = 1.0
+    region: Region | None = None
 
     def __init__(
         self, states: np.ndarray, values: np.ndarray, hyperparameters: Hyperparameters, frame: Frame | None = None
@@ -163,7 +166,8 @@ class GaussianProcess:
         scaled, found = self.scale(states), np.empty(len(states))
         for rows in self._blocks(len(states)):
             found[rows] = self.kernel(scaled[rows], self.scaled) @ self.weights
-        return self.level + found
+        found += self.level
+        return found if self.region is None else self.region.raised(found, states, self.targets)
 
     def mean_and_slope(self, states: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the posterior mean of the warped f at ``[m, dims]``, ``[m]``, and its slope by the knobs."""
@@ -173,7 +177,9 @@ class GaussianProcess:
         slope = np.empty((len(states), knobs))
         for rows in self._blocks(len(states)):
             found[rows], slope[rows] = self._kernel.weighted(scaled[rows], self.scaled, self.weights, places)
-        return self.level + found, slope / lengths[:knobs]
+        found += self.level
+        slope /= lengths[:knobs]
+        return (found, slope) if not self.region else self.region.raised_with_slope(found, slope, states, self.targets)
 
     def _blocks(self, count: int) -> list[slice]:
         """Returns slices of so many rows: a block's correlations, or one factor of them, fit into a core's cache."""

@@ -104,5 +104,9 @@ def _lower_bounds(model: GaussianProcess, policy: Policy, law: np.ndarray) -> np
     spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
     best = prospect(model, policy, conditions, rng).knobs
     tried = np.concatenate([law[:, None, :knobs], best[:, None], spread], axis=1)
-    mean, std = model.mean_and_std(states_of(tried, conditions))
-    return model.unwarped((mean - BOUND * std).reshape(tried.shape[:2]).min(axis=1))
+    states = states_of(tried, conditions)
+    mean, std = model.mean_and_std(states)
+    bounds = mean - BOUND * std
+    if model.region is not None:
+        bounds = model.region.raised(bounds, states, model.targets)
+    return model.unwarped(bounds.reshape(tried.shape[:2]).min(axis=1))

@@ -19,7 +19,7 @@ from actors.rollout import Collector
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
-from ppo.algorithm.learner import Learner, collected
+from ppo.algorithm.learner import Learner
 from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
@@ -37,6 +37,7 @@ from ppo.algorithm.model.settling import (
 )
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.algorithm.not_finite import guarded, whole_or_not_at_all
+from ppo.algorithm.outcomes import collected
 from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig
@@ -147,7 +148,7 @@ class ModelLearner(Learner):
         """Updates the state from the merged trajectory of the round, and returns scalars to log."""
         planned = self.kind != Kind.COLLECT  # before the score, which may change it
         states, values = evaluated(trajectory)
-        scalars = self.surrogate.score(states, values) if self.surrogate.fitted else {}
+        scalars = self.surrogate.score(states, values)
         scalars |= collected(trajectory) if planned else super().learn(trajectory)
         self._collected += not planned
         self.surrogate.evidence.add(states, values)
@@ -156,7 +157,7 @@ class ModelLearner(Learner):
         self._plan, last = None, self.complete
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last)
         # A law must come of something: where no round was collected, of a model that is doubted.
-        if not self.surrogate.doubted or (last and self._collected == 0):
+        if self.surrogate.fitted and (not self.surrogate.doubted or (last and self._collected == 0)):
             before = self._policy_snapshot()
             scalars |= self._learn_from_model(last)
             if last and self._astray(before):
@@ -258,8 +259,8 @@ class ModelLearner(Learner):
         if self._first is None:
             return
         conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
-        laws = self.snapshot(), with_critic(self._first, self.surrogate.whole)
-        states = [law_states(law, conditions) for law in laws]
+        first = with_critic(self._first, self.surrogate.whole)
+        states = [law_states(law, conditions) for law in (self.snapshot(), first)]
         model = self.surrogate.process_for(np.concatenate(states))
         now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
         if before < now:
@@ -274,6 +275,8 @@ class ModelLearner(Learner):
         """Takes evaluations made before the run into the evidence, and makes a law of them; see ``Learner.imitate``."""
         self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f)
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
+        if not self.surrogate.fitted:
+            return
         self._learn_from_model(last=True)
         self._first = self._policy_snapshot()
 
@@ -281,12 +284,9 @@ class ModelLearner(Learner):
         """Returns the whole state."""
         ours = {"imagined": self._imagined, "collected": self._collected}
         ours |= {"without_critic": self._without_critic, "kept": self._kept}
-        return (
-            super().state()
-            | {name: np.array(value) for name, value in ours.items()}
-            | ({} if self._first is None else {"first": self._first.theta, "first_live": self._live_of(self._first)})
-            | prefixed("surrogate", self.surrogate.state())
-        )
+        first = {} if self._first is None else {"first": self._first.theta, "first_live": self._live_of(self._first)}
+        arrays = {name: np.array(value) for name, value in ours.items()}
+        return super().state() | arrays | first | prefixed("surrogate", self.surrogate.state())
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""

@@ -6,8 +6,9 @@ the slots, over the whole range. Slots of a round are chosen one after the other
 evaluated and had given what the model expects (Ginsbourger et al. 2010, the kriging believer), so that they differ from
 each other. Where f has noise and the model knows f at those knobs far better than one evaluation tells, half of the
 slots are instead where the model is least certain in the whole range, since such evaluations say the most about f as a
-whole (Wynn 1970), and so about which of its valleys is the lowest. What a round has beyond so many slots is sampled by
-the policy, at conditions drawn at random.
+whole (Wynn 1970), and so about which of its valleys is the lowest. Conditions and knobs at which f is likely to fail
+are passed over where there are others, and in most slots those that are near to that as well. What a round has beyond
+so many slots is sampled by the policy, at conditions drawn at random.
 """
 
 import numpy as np
@@ -26,6 +27,8 @@ WHOLE_RANGE = 1 / 3  # share of the slots whose knobs are chosen over the whole 
 MOST_CHOSEN = 64  # slots of a round that are chosen with the model
 SURE, SURE_SHARE = 0.3, 0.5  # stds of the noise below which the model's is small, and the share of slots elsewhere then
 BOUND = 2.0  # standard deviations below the mean
+SAFE, RISKY_SHARE = 1.9, 0.25  # times as far as the nearest success a failure is from what is safe, and the share of
+# the slots that need not be
 NEAR = 0.1  # standard deviation of what is tried about the best knobs, as a share of the length scales
 
 
@@ -61,11 +64,17 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
     surely = SURE * (model.variance * model.hyperparameters.noise) ** 0.5
     states: list[np.ndarray] = []
     for over_range in rng.random(min(slots, MOST_CHOSEN)) < WHOLE_RANGE:
-        index = int(np.argmax(uncertain.std * rng.random(CONDITIONS) ** 0.25))
+        score, factor = uncertain.std * rng.random(CONDITIONS) ** 0.25, SAFE
+        if model.region is not None:
+            factor = 1.0 if rng.random() < RISKY_SHARE else SAFE
+            score *= model.region.outside(bests, factor)
+        index = int(np.argmax(score))
         tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), low[index], high[index])
         if over_range:
             tried = np.concatenate([tried, low[index] + (high[index] - low[index]) * unit])
         candidates = np.concatenate([tried, np.broadcast_to(found.conditions[index], (len(tried), dims))], axis=1)
+        if model.region is not None:
+            candidates = candidates[model.region.outside(candidates, factor)]
         mean, std = posterior.mean_and_std(candidates)
         chosen = int(np.argmin(mean - BOUND * std))
         if std[chosen] < surely and rng.random() < SURE_SHARE:
@@ -81,7 +90,8 @@ def _anywhere(model: GaussianProcess, knobs: int, conditions: int, rng: np.rando
     unit = qmc.Sobol(knobs + conditions, rng=rng).random(SPREAD)
     at = 2 * unit[:, knobs:] - 1
     low, high = model.window(at, knobs)
-    return np.concatenate([low + (high - low) * unit[:, :knobs], at], axis=1)
+    states = np.concatenate([low + (high - low) * unit[:, :knobs], at], axis=1)
+    return states if model.region is None else states[model.region.outside(states)]
 
 
 def sampled(policy: Policy, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -71,7 +71,8 @@ class Cautious:
     def mean(self, states: np.ndarray) -> np.ndarray:
         """Returns the warped f ``CAUTION`` standard deviations above its mean at states ``[m, dims]``, ``[m]``."""
         mean, std = self.model.mean_and_std(states)
-        return mean + CAUTION * std
+        bound, region = mean + CAUTION * std, self.model.region
+        return bound if region is None else region.raised(bound, states, self.model.targets)
 
     def unwarped(self, values: np.ndarray) -> np.ndarray:
         """Returns values of f from warped ones."""
@@ -138,8 +139,16 @@ def proposed(policy: Snapshot, effort: Effort, rng: np.random.Generator) -> np.n
 
 
 def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Generator) -> bool:
-    """Returns whether the gate's choices are nearly as good as the critic's, by the model."""
+    """Returns whether the gate's choices are nearly as good as the critic's, by the model.
+
+    They are better if f is likely to fail less often: the critic knows of no failures.
+    """
     conditions = _fresh(policy, rng)
+    if model.region is not None:
+        laws = policy, with_critic(policy, model)
+        gate, critic = (model.region.holds(law_states(law, conditions)).sum() for law in laws)
+        if gate < critic:
+            return True
     found = prospect(model, Policy(policy), conditions, rng)
     by_gate = model.unwarped(model.mean(law_states(policy, conditions)))
     by_critic, least = model.unwarped(found.proposed), model.unwarped(found.expected)

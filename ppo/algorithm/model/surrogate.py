@@ -16,6 +16,7 @@ from ppo.algorithm.model.gaussian_process import (
     nearly_polynomial,
     of_pairs,
 )
+from ppo.algorithm.model.region import Region
 from ppo.algorithm.model.selection import Count, nearest_to, selected
 from ppo.algorithm.state import State, part_of, prefixed
 
@@ -103,11 +104,20 @@ class Surrogate(Objective):
     def _process(self, made_of: Fit) -> GaussianProcess:
         local = made_of.frame is not None
         if local not in self._processes:
-            self._processes[local] = made_of.informed(self.evidence)
+            self._processes[local] = process = made_of.informed(self.evidence)
+            if len(self.evidence.failures):
+                process.region = Region(self.evidence.states, self.evidence.failures)
         return self._processes[local]
 
     def score(self, states: np.ndarray, values: np.ndarray) -> dict[str, float]:
-        """Scores the model on a round ``[m, dims]``, ``[m]`` before it learns from it; returns scalars to log."""
+        """Scores the model on a round ``[m, dims]``, ``[m]`` before it learns from it; returns scalars to log.
+
+        Evaluations that failed are left out; where all did, or there is no model, there is no score.
+        """
+        sound = ~np.isnan(values)
+        if not self.fitted or not sound.any():
+            return {}
+        states, values = states[sound], values[sound]
         whole, unknown = self.whole.density(states, values), self.whole.density_unknown(values)
         gain = _mean_gain(whole, unknown)
         frame = self.process.frame
@@ -126,8 +136,12 @@ class Surrogate(Objective):
             policy: the current policy. Where one component is in use, its neighbourhood may get a process of its own.
             std_floor: least standard deviation of the policy, which that neighbourhood is not narrower than.
             last: whether this is the last fit, which spares no effort.
+
+        Where nearly all evaluations failed there is no model yet.
         """
         n = len(self.evidence)
+        if n <= self.dims and len(self.evidence.failures):
+            return
         hyperparameters = self._whole.hyperparameters if self._whole else None
         taken = selected(self.evidence, policy, hyperparameters)
         self._earlier = Fit(taken, hyperparameters) if last and hyperparameters else None

@@ -7,7 +7,9 @@ import pytest
 
 from env import Objective, Problem, UsageError
 from env.objectives import Noisy, Sphere, evaluate, solution, solve_numerically
+from env.objectives.evaluation import Failures
 from tests.chance import GlobalChance, OwnChance, Product
+from tests.failing import Failing, FailingTogether
 from tests.problems import Quadratic
 
 
@@ -182,3 +184,37 @@ def test_a_search_for_the_optimum_calls_f_as_it_can_be_called():
     x, f = solve_numerically(Scalar(), np.array([[0.4]]))
     assert x == pytest.approx(np.array([[0.2]]), abs=1e-6)
     assert f == pytest.approx(np.zeros(1), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Failing, FailingTogether])
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("raise", "ValueError: the probe lost contact"),
+        ("exit", "SystemExit: 3"),
+        ("nan", "f is nan"),
+        ("inf", "f is inf"),
+    ],
+)
+def test_only_the_rows_that_fail_are_nan_where_they_may(kind, how, reason):
+    x, c = states(40)
+    objective, failures = kind(how), Failures()
+    values = evaluate(objective, x, c, failures=failures)
+    failed = objective.fails(x, c)
+    assert 0 < failed.sum() < 40
+    assert np.isnan(values[failed]).all()
+    assert values[~failed].tobytes() == Quadratic()(x, c)[~failed].tobytes()
+    assert failures.first == reason
+    assert evaluate(objective, x[~failed], c[~failed]).tobytes() == values[~failed].tobytes()
+
+
+@pytest.mark.parametrize("kind", [Failing, FailingTogether])
+def test_what_is_no_failure_of_f_ends_it(kind):
+    x, c = states(40)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(kind("interrupt"), x, c, failures=Failures())
+    with pytest.raises(ValueError, match="the probe lost"):
+        evaluate(kind("raise"), x, c)
+    with pytest.raises(ValueError, match="it must return"):
+        evaluate(Returns("text"), x, c, failures=Failures())
+    assert np.isinf(evaluate(kind("inf"), x, c)).any()

@@ -123,3 +123,26 @@ def test_even_conditions_have_even_weights_up_to_the_bounds(conditions):
     weights = inverse_density_weights(np.stack([axis.ravel() for axis in axes], axis=1), 0.2)
     assert weights == pytest.approx(np.ones(len(weights)), abs=0.15)
     assert inverse_density_weights(np.array([[0.3] * conditions]), 0.2) == pytest.approx([1])
+
+
+@pytest.mark.parametrize("rank_weight", [0.0, 0.4, 1.0])
+def test_an_outcome_that_failed_is_the_worst_of_its_slot_by_ranks(rank_weight):
+    """Its partner has the rank advantage over the worst; the differences of the other slots are as they were."""
+    f = np.array([[3.0, 1.0], [np.nan, 4.0], [7.0, 7.5], [np.nan, np.nan]])
+    actions = np.full((4, 2, 1), 1.5)
+    actions[3, 0] = 9.0  # further out, which is no tie where both failed
+    found = leave_one_out_advantages(f, actions, rank_weight)
+    ranks = np.log([[1.5, 0.5], [5.5, 2.5], [3.5, 4.5], [5.5, 5.5]])
+    ranked = unit(np.column_stack([ranks[:, 1] - ranks[:, 0], ranks[:, 0] - ranks[:, 1]]))
+    scale = np.median([2.0, 2.0, 0.5, 0.5])
+    sizes = [np.log1p(2 / scale), 0.0, np.log1p(0.5 / scale), 0.0]
+    by_size = unit(np.column_stack([np.multiply(sizes, [-1, 0, 1, 0]), np.multiply(sizes, [1, 0, -1, 0])]))
+    expected = rank_weight * ranked + (1 - rank_weight) * by_size
+    expected[[1, 3]] = ranked[[1, 3]]
+    assert found == pytest.approx(expected)
+    assert found[1, 1] > 0 > found[1, 0]
+    assert found[3].tolist() == [0, 0]
+
+
+def test_where_all_failed_nothing_is_learned():
+    assert leave_one_out_advantages(np.full((3, 2), np.nan), INSIDE, 0.5).tolist() == np.zeros((3, 2)).tolist()

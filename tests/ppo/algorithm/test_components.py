@@ -166,3 +166,16 @@ def test_a_minibatch_takes_the_same_rows_of_all_that_there_is():
     assert some.gate.live.tolist() == [True] * 3
     assert (some.returns, some.values) == (None, None)
     assert dataclasses.replace(batch, gate=None).rows(index).gate is None
+
+
+@pytest.mark.parametrize("rank_weight", [0.0, 0.3, 1.0])
+def test_a_component_is_judged_by_what_did_not_fail_and_is_the_worst_where_all_did(rank_weight):
+    nan = np.nan
+    objectives = np.array([[nan, 1.0, 4.0, 4.0], [nan, nan, -3.0, 9.0], [nan, nan, nan, nan]])
+    acted = np.array([0, 0, 2, 2])
+    inf = np.inf
+    assert component_means(objectives, acted, 3).tolist() == [[1, inf, 4], [inf, inf, 3], [inf, inf, inf]]
+    advantages, _ = component_advantages(objectives, acted, 3, rank_weight)
+    assert np.sign(advantages).tolist() == [[1, 1, -1, -1], [-1, -1, 1, 1], [0, 0, 0, 0]]
+    own = pair_advantages(objectives, np.zeros((3, 4, 1)), rank_weight)
+    assert np.sign(own).tolist() == [[-1, 1, 0, 0], [0, 0, 1, -1], [0, 0, 0, 0]]

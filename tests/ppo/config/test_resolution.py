@@ -156,6 +156,7 @@ def test_an_objective_must_be_importable_by_the_drivers():
         ({"reuse": ("a",), "warm_start": "b"}, "--reuse and --warm-start: both say where the law starts from"),
         ({"env": "Pendulum-v1", "check": 60}, "--check 60: only a tuning problem takes it"),
         ({"env": "Pendulum-v1", "reuse": ("a",)}, "--reuse a: only a tuning problem takes it"),
+        ({"env": "Pendulum-v1", "on_failure": "infeasible"}, "--on-failure infeasible: only a tuning problem takes it"),
         ({"check": 3}, "--check 3: must be at least 15, or 0 for no check"),
         ({"check": 14}, "--check 14: must be at least 15, or 0 for no check"),
         ({"check": -1}, "--check -1: must be 0 or more"),

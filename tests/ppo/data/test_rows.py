@@ -188,3 +188,10 @@ def test_where_a_row_differs_from_the_one_before():
     assert differs_from_last(rows, ["time_step", "step"]).tolist() == [True, True, True, True, True]
     assert differs_from_last(rows, []).tolist() == [True, False, False, False, False]
     assert differs_from_last(rows[:0], ["slot"]).tolist() == []
+
+
+def test_where_failures_are_kept_the_first_copy_is_accepted_failed_or_not():
+    good, bad, worse = [1, 2, 3], [7, np.nan, 9], [np.nan, np.nan, np.nan]
+    for copies in ([good, bad], [bad, good], [worse], [worse, bad, good]):
+        rows = np.concatenate([copy_of_slot(3, values) for values in copies])
+        assert accepted(rows, keep_failures=True)["f"].tolist() == pytest.approx(copies[0], nan_ok=True)

@@ -149,3 +149,32 @@ def test_what_is_stored_is_json():
     stored = json.loads(json.dumps(check.as_json(), allow_nan=False))
     assert stored == dataclasses.asdict(check) | {"words": check.words()}
     assert stored["constant_knobs"] == [0.3, -0.4]
+
+
+def test_what_failed_is_left_out_and_told():
+    """The law fails at the third condition, and in one of two evaluations of the fourth."""
+    law, constant = LAW.copy(), CONSTANT.copy()
+    law[[2, 3]] = np.nan
+    constant[0] = np.nan
+    made = found(law, constant)
+    gain = np.array([4.0 - 2, 6 - 6, 8 - 5, 7 - 6, 9 - 7, 11 - 8])
+    assert (made.failed, made.constant_failed, made.conditions) == (2, 1, 6)
+    assert made.law_mean == pytest.approx(np.mean([2, 6, 5, 6, 7, 8]))
+    assert made.gain == pytest.approx(gain.mean())
+    assert made.gain_interval == pytest.approx(stats.t.ppf(0.975, 5) * gain.std(ddof=1) / 6**0.5)
+    pairs = [0.0, 0.0, 2.0, 0.0, 2.0]  # of the law's last condition, and of both of each constant
+    assert made.noise == pytest.approx(np.sqrt(np.mean(np.square(pairs)) / 2))
+    told = "; f failed in 2 of 10 evaluations under the law and in 1 under the constant knobs, which are left out"
+    assert made.words().endswith(told)
+
+
+def test_constant_knobs_that_fail_less_are_the_better_ones():
+    often = np.where(np.arange(10) < 5, np.nan, 0.0)
+    assert compare(LAW, {(0.1,): often, (0.2,): CONSTANT}).constant_knobs == [0.2]
+
+
+def test_a_law_that_always_fails_cannot_be_told_from_constants():
+    made = found(np.full(10, np.nan))
+    assert made.words().startswith("not to be told from constant knobs")
+    assert "failed in 10 of 10 evaluations under the law" in made.words()
+    assert json.loads(json.dumps(made.as_json(), allow_nan=False))["gain"] is None

@@ -100,3 +100,10 @@ def test_a_wrong_optimum_is_refused_before_anything_is_paid_for(env, message, tm
     with pytest.raises(UsageError, match=rf"^--env tests.ppo.evaluation.test_evaluator:{env}: solve"):
         train(dataclasses.replace(config, training_steps=None, evaluations=40), tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("metric", "expected"), [("mse", (4 + 16) / 2), ("mean_objective", 4.0)])
+def test_a_condition_at_which_f_failed_is_left_out(metric, expected):
+    evaluator = Evaluator(metric, np.array([1.0, 2.0, 1.0]) if metric == "mse" else None)
+    assert evaluator.score(evaluated([3.0, np.nan, 5.0])) == expected
+    assert np.isnan(evaluator.score(evaluated([np.nan] * 3)))

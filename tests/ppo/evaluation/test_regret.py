@@ -6,6 +6,7 @@ import pytest
 from actors import Law, NetworkSpec, Snapshot
 from ppo import Config, resolve
 from ppo.evaluation.regret import constant_regret, known_regret, measure_regret, regret_conditions, regret_words
+from tests.failing import Bordered
 from tests.problems import Quadratic, UnknownOptimum
 
 
@@ -94,3 +95,17 @@ def test_of_an_unknown_optimum_there_is_none_to_tell():
 )
 def test_regrets_in_words(law, constant, words):
     assert regret_words(law, constant) == words
+
+
+def test_where_f_fails_there_is_no_regret_and_constants_keep_away():
+    """f fails above a first knob of 0.25, where the best one is 0.5 c; the law has it 0.1 too large, as far as that."""
+    objective = Bordered(how="nan", limit=0.25)
+    law = KnownLaw(objective, [0.1, 0.0])
+    with pytest.raises(ValueError, match="the probe lost"):
+        measure_regret(Bordered(how="raise", limit=0.25), law)
+    found = measure_regret(objective, law, keep_failures=True)
+    fails = found.knobs[:, 0] > 0.25
+    assert found.failed == fails.sum() > 0
+    assert np.isnan(found.values[fails]).all()
+    assert found.summary()["regret_median"] == pytest.approx(0.01)
+    assert 0 < constant_regret(objective, found, keep_failures=True) < 1

@@ -1,0 +1,49 @@
+"""What came of a round, as it is learned from and shown.
+
+An evaluation that failed is NaN. It counts as worse than any other, and enters no mean.
+"""
+
+import numpy as np
+
+from actors.trajectory import Trajectory
+from ppo.config import GAEConfig
+
+
+def raw_rewards(trajectory: Trajectory, config: GAEConfig) -> np.ndarray:
+    """Returns rewards ``[E, T]`` before scaling: the environment's, or a tuning problem's from its objective values.
+
+    Where f failed, the worst value of the batch stands in its place.
+    """
+    if config.reward is None:
+        return trajectory.rewards
+    values = with_worst(trajectory.objectives)
+    if config.transform == "symlog":
+        values = np.sign(values) * np.log1p(np.abs(values))
+    return -values[:, 1:] if config.reward == "objective" else values[:, :-1] - values[:, 1:]
+
+
+def collected(trajectory: Trajectory) -> dict[str, float]:
+    """Returns how good the collected actions are: the mean of f, or outside tuning the mean return of an episode.
+
+    An episode that the slot's end cuts counts as one: with long episodes, the evaluations say more.
+    """
+    if trajectory.objectives.size:
+        mean = float(sound_mean(trajectory.objectives[:, 1:], axis=None))
+        return {"charts/objective": mean if np.isfinite(mean) else np.nan}
+    ends = trajectory.terminations | trajectory.truncations
+    return {"charts/episodic_return": float(trajectory.rewards.sum() / ends.sum())}
+
+
+def sound_mean(values: np.ndarray, axis: int | None = -1) -> np.ndarray:
+    """Returns the mean of the values that did not fail along an axis, over all of them for None; inf where all did."""
+    failed = np.isnan(values)
+    if not failed.any():
+        return values.mean(axis=axis)
+    sums, counts = np.where(failed, 0.0, values).sum(axis=axis), (~failed).sum(axis=axis)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)
+
+
+def with_worst(values: np.ndarray) -> np.ndarray:
+    """Returns values in which the largest finite one, which is the worst, stands for all that are not; 0 if none is."""
+    finite = values[np.isfinite(values)]
+    return np.where(np.isfinite(values), values, finite.max() if len(finite) else 0.0)

@@ -1,0 +1,35 @@
+"""What ``summary.json`` holds of a finished run."""
+
+from typing import Any
+
+from actors.snapshot import Snapshot
+from ppo.algorithm.learner import Learner
+from ppo.config import ResolvedConfig
+from ppo.evaluation.check import Check
+from ppo.evaluation.regret import known_regret
+
+
+def summarise(
+    config: ResolvedConfig, learner: Learner, law: Snapshot, spent: dict[str, Any], check: Check | None
+) -> dict[str, Any]:
+    """Returns the summary of a run.
+
+    Args:
+        config: what was trained.
+        learner: its state.
+        law: the law or policy that came of it.
+        spent: what the run took, and its scores, by name.
+        check: what a check of the law found; None where there was none.
+    """
+    summary: dict[str, Any] = {
+        "policy_sha256": law.sha256,
+        "training_steps": learner.step,
+        "env_steps": learner.env_steps,
+        "objective_evaluations": learner.evaluations,
+        **spent,
+    }
+    if check is not None:
+        summary["check"] = check.as_json()
+    if (judgement := learner.judgement()) is not None:
+        summary["model"] = judgement.as_json()
+    return summary | known_regret(config, law)
