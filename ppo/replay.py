@@ -82,6 +82,8 @@ def describe(slot: "SlotOfRun", run: "SlotRun") -> Iterator[str]:
         gave = f"f {_numbers(row['f'])}" if tuning else f"reward {_numbers(row['reward'])}"
         action = _numbers(trajectory.actions[0, t])
         yield f"time step {row['time_step']}: action {action}{logprob}, {', '.join([gave, *ends])}"
+    if run.failure:
+        yield f"an evaluation of f failed ({run.failure})"
     if not len(run.recorded):
         yield "the archive does not hold this slot"
     elif other := run.other_bits:

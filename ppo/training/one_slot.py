@@ -38,11 +38,13 @@ class SlotRun:
         trajectory: of the slot alone.
         rows: its rows, as the archive holds them, one for each evaluation or time step.
         recorded: the rows that the archive holds of it; empty where it has none.
+        failure: why an evaluation of f failed, the first one, in a run that keeps such; empty for none.
     """
 
     trajectory: Trajectory
     rows: np.ndarray
     recorded: np.ndarray
+    failure: str = ""
 
     @property
     def other_bits(self) -> list[str]:
@@ -186,4 +188,5 @@ class SlotOfRun:
         collector.close()
         row, evaluated = row_type(self._job), self._job.evaluate_starts
         rows = rows_of(trajectory, self.task.kind, self.task.step, row, evaluated)
-        return SlotRun(trajectory, rows, self._archive.rows_of(self.task))
+        failure = collector.failures.first if collector.failures else ""
+        return SlotRun(trajectory, rows, self._archive.rows_of(self.task), failure)

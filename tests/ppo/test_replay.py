@@ -65,6 +65,17 @@ def controlled(tmp_path_factory):
     return path
 
 
+def test_a_failure_that_is_kept_is_told_and_has_the_recorded_bits(tmp_path, capsys):
+    failing = {"env": "tests.failing:Failing", "on_failure": "infeasible", "env_kwargs": {"limit": -0.9}, "check": 0}
+    run(dataclasses.replace(SMALL, **failing), tmp_path / "run")
+    rows = read_archive(tmp_path / "run" / NAME, "").rows
+    step, slot = rows[rows["failed"] & (rows["kind"] == Kind.COLLECT)][["step", "slot"]][-1].tolist()
+    main([str(tmp_path / "run"), "--training-step", str(step), "--slot", str(slot)])
+    *_, failed, bits = capsys.readouterr().out.splitlines()
+    assert failed == "an evaluation of f failed (ValueError: the probe lost contact)"
+    assert bits == SAME
+
+
 @pytest.mark.parametrize("step", [0, 3, 4, 5])
 def test_a_slot_of_a_tuning_run_gives_the_recorded_bits(step, tuned):
     path, count = tuned
