@@ -76,6 +76,7 @@ class Archive:
     def __init__(self, path: pathlib.Path):
         self.path = path
         self._synced_at, self._unsynced, self._broken = time.monotonic(), False, False
+        self._lost: OSError | None = None
         try:
             self._file = used.disk.open_to_append(path)
         except OSError as error:
@@ -110,16 +111,18 @@ class Archive:
             self.sync()
 
     def sync(self) -> None:
-        """Makes what was written durable.
+        """Makes what was written durable, also after a write that failed: a checkpoint may rest on what came before.
 
         Raises:
-            UsageError: the file cannot be written to.
+            UsageError: it cannot be; once that was so it stays so, since the system tells of what it lost only once.
         """
-        if self._unsynced and not self._broken:
+        if self._lost is not None:
+            raise unwritable(self.path, self._lost)
+        if self._unsynced:
             try:
                 used.disk.sync(self._file)
             except OSError as error:
-                self._broken = True
+                self._broken, self._lost = True, error
                 raise unwritable(self.path, error) from None
             self._unsynced, self._to_mark = False, True
         self._synced_at = time.monotonic()
@@ -127,7 +130,8 @@ class Archive:
     def close(self) -> None:
         """Makes what was written durable, says so at the end of the file, and closes it."""
         try:
-            self.sync()
+            if self._lost is None:  # else it was told before
+                self.sync()
             if self._to_mark:
                 self._append(b"")
         finally:

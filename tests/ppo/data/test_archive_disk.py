@@ -145,8 +145,24 @@ def test_a_disk_that_fails_to_make_rows_durable_is_one_line(path, monkeypatch):
         patch.setattr(os, "fsync", fails)
         assert "cannot be written to (Input/output error)" in refusal(archive.sync)
     archive.add_rows(ROWS)  # is not written: the disk is not to be trusted any more
+    assert "cannot be written to (Input/output error)" in refusal(archive.sync)  # so that no checkpoint rests on it
     archive.close()
     assert same_rows(read_archive(path, "run").rows, ROWS)
+
+
+def test_what_came_before_a_write_that_failed_is_made_durable(path, monkeypatch):
+    """A checkpoint is written as the run ends, and rests on it."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    archive = Archive(path)
+    archive.add_rows(ROWS[12:15])
+    length = path.stat().st_size
+    with room_for(length + 7):
+        refusal(archive.add_rows, ROWS[15:18])
+    archive.sync()
+    assert synced == [length + 7]
+    assert archive.length == length
+    archive.close()
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
