@@ -22,6 +22,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from multiprocessing import forkserver, resource_tracker
 from typing import Any
@@ -124,9 +125,11 @@ def live(run: pathlib.Path, shim: Shim) -> int:
             used.disk = ShimmedDisk(shim)
             shim_shared_memory(shim, run.parent / "memory")
             signal.alarm(LIMIT_SECONDS)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            os.dup2(os.open(run.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
             train(resolve(CONFIG), run, resume=(run / "config.json").exists(), quiet=True, pictures=False)
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     _, status = os.waitpid(life, 0)
@@ -153,7 +156,7 @@ def interrupted(folder: pathlib.Path, wanted: dict[str, Any], at: int, fault: st
     if code not in (0, 1, -signal.SIGKILL):
         return f"the first life ended with {code}"
     if code != 0 and (code := live(run, Shim(-1, ""))):
-        return f"it did not go on, but ended with {code}"
+        return f"it did not go on, but ended with {code}\n{run.with_suffix('.log').read_text()}"
     found = results(run)
     return ", ".join(f"other {name}: {found[name]}" for name in wanted if found[name] != wanted[name])
 

@@ -67,10 +67,9 @@ def temporary_directory() -> None:
     base = tempfile.gettempdir()
     if len(base) > LONGEST and os.access("/tmp", os.W_OK):
         base = "/tmp"
-    ours = tempfile.mkdtemp(prefix=PREFIX, dir=base)
+    ours = _locked_directory(base)
     # After multiprocessing has removed what is in it, which has priority -100 and complains where it is missing.
     removal = multiprocessing.util.Finalize(None, shutil.rmtree, (ours, True), exitpriority=-101)
-    fcntl.flock(os.open(pathlib.Path(ours, LOCK), os.O_CREAT | os.O_RDWR, 0o600), fcntl.LOCK_SH)  # for life
     before, tempfile.tempdir = tempfile.tempdir, ours
     try:
         used = multiprocessing.util.get_temp_dir()
@@ -78,6 +77,18 @@ def temporary_directory() -> None:
         tempfile.tempdir = before
     if not used.startswith(ours):  # this program had one before
         removal()
+
+
+def _locked_directory(base: str) -> str:
+    """Makes a directory, which is locked until this process ends."""
+    assert fcntl is not None, "there are locks"
+    while True:
+        path = tempfile.mkdtemp(prefix=PREFIX, dir=base)
+        lock = os.open(pathlib.Path(path, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        if os.fstat(lock).st_nlink:
+            return path
+        os.close(lock)  # it was taken for a leftover, and removed, before it was locked
 
 
 def sweep() -> None:

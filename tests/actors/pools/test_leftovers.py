@@ -145,3 +145,21 @@ def test_one_directory_serves_all_pools_of_a_program():
             run(pool, 0, Kind.COLLECT)
             directories.add(multiprocessing.util.get_temp_dir())
     assert len(directories) == 1
+
+
+def test_a_directory_that_is_taken_for_a_leftover_before_it_is_locked_is_made_again(temporary, monkeypatch):
+    """Another program sweeps between the making of the lock and the locking."""
+    real, made = leftovers.fcntl.flock, []
+
+    def flock(file, operation):
+        if operation == leftovers.fcntl.LOCK_SH and not made:
+            made.extend(temporary.glob("tuninglaw-*"))
+            leftovers.sweep()
+        real(file, operation)
+
+    monkeypatch.setattr(leftovers.fcntl, "flock", flock)
+    path = pathlib.Path(leftovers._locked_directory(str(temporary)))
+    assert made
+    assert not made[0].exists()
+    leftovers.sweep()
+    assert path.exists()
