@@ -215,6 +215,7 @@ def reopen(path: pathlib.Path, contents: Contents) -> Archive:
     except UsageError:
         archive.close()
         raise
+    archive._unsynced = True  # who wrote it may have been killed before it made it durable
     return archive
 
 

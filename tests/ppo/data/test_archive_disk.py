@@ -184,3 +184,13 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert target.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [target]
     assert refusal(write_atomically, tmp_path / "none" / "law.npz", b"").startswith(f"{tmp_path}/none")
+
+
+def test_what_a_killed_run_had_written_is_made_durable_by_the_one_that_goes_on(path, monkeypatch):
+    """Its checkpoint may rest on rows that it only read."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    archive = reopen(path, read_archive(path, "run"))
+    archive.sync()
+    assert synced == [path.stat().st_size]
+    archive.close()
