@@ -4,11 +4,9 @@ It ends when the learner says so, closes its end of the pipe, or is gone.
 """
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -18,11 +16,10 @@ from typing import Any
 
 from actors.job import Job
 from actors.pools import protocol
+from actors.pools.keeper import end_with_parent
 from actors.pools.shared_snapshot import SnapshotReader
 from actors.profiling import profiled
 from actors.rollout import Collector
-
-PR_SET_PDEATHSIG = 1
 
 
 def main(connection: Connection, job: Job, index: int) -> None:
@@ -153,10 +150,7 @@ def _stand_alone() -> None:
     server: Any = forkserver._forkserver
     if parent is None or parent.pid == os.getppid() or server._forkserver_alive_fd is None:
         return
+    before = os.getppid()
     os.close(server._forkserver_alive_fd)
     server._forkserver_alive_fd = None
-    if sys.platform == "linux":
-        before = os.getppid()
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != before:  # it was gone before the signal was asked for
-            os._exit(1)
+    end_with_parent(before)

@@ -1,19 +1,15 @@
 """The process of one call: it runs it, sends what came of it, and does not outlive the process that started it."""
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
 import pickle
-import signal
-import sys
 import threading
 import traceback
 from multiprocessing.connection import Connection, wait
 
+from actors.pools.keeper import end_with_parent
 from ppo.config.signals import ended_by_signals
-
-PR_SET_PDEATHSIG = 1
 
 
 def main(connection: Connection, call: bytes) -> None:
@@ -43,11 +39,8 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is None:
         return
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if hasattr(os, "getppid") and os.getppid() != parent.pid:  # it was gone before
-        os._exit(1)
+    assert parent.pid is not None, "a parent has an id"
+    end_with_parent(parent.pid)
 
     def watch() -> None:
         wait([parent.sentinel])

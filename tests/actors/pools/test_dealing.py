@@ -1,5 +1,6 @@
 """Answers that come late, twice, damaged or not at all, of drivers that join and leave, change no result."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -123,14 +124,20 @@ def test_trouble_with_one_answer_changes_no_result(trouble, restarts, expected):
     assert [one.ended for one in fleet.handles[:2]] == [trouble is not twice, False]
 
 
-def test_an_answer_that_comes_after_its_driver_was_replaced_is_used(expected):
-    """The slots that are not there yet are taken, and no driver gets them again."""
+@contextlib.contextmanager
+def replaced_before_it_answers():
+    """Yields a pool in a round, its record, the driver of all slots that was too late, and the one in its place."""
     fleet, record = FakeFleet(once(too_late)), Kept()
     with DealingPool(job(), fleet, 1, 60.0) as pool:
         pool.submit(0, snapshot(0), Kind.COLLECT, record)
         while pool.restarts == 0:
             pool._handle_events()
-        slow, fresh = fleet.handles
+        yield pool, record, *fleet.handles
+
+
+def test_an_answer_that_comes_after_its_driver_was_replaced_is_used(expected):
+    """The slots that are not there yet are taken, and no driver gets them again."""
+    with replaced_before_it_answers() as (pool, record, slow, fresh):
         pool._handle(Event(slow, slow.answers.pop(0)))
         assert pool._round.complete
         assert same(pool.result().trajectory, expected[0])
@@ -140,12 +147,7 @@ def test_an_answer_that_comes_after_its_driver_was_replaced_is_used(expected):
 
 
 def test_of_a_late_answer_only_what_is_missing_is_used(expected):
-    fleet, record = FakeFleet(once(too_late)), Kept()
-    with DealingPool(job(), fleet, 1, 60.0) as pool:
-        pool.submit(0, snapshot(0), Kind.COLLECT, record)
-        while pool.restarts == 0:
-            pool._handle_events()
-        slow, fresh = fleet.handles
+    with replaced_before_it_answers() as (pool, record, slow, fresh):
         pool._handle(Event(fresh, fresh.answers.pop(0)))  # ready
         pool._deal(pool._round)
         pool._handle(Event(fresh, fresh.answers.pop(0)))  # one half
