@@ -84,7 +84,7 @@ class Archive:
         if not locked(self._file):
             used.disk.close(self._file)
             raise UsageError(f"{path}: another process is writing to it; wait for that one, or end it") from None
-        self.length, self._to_mark = path.stat().st_size, False
+        self.length, self._to_mark, self._appended = path.stat().st_size, False, False
 
     def add_rows(self, rows: np.ndarray) -> None:
         """Appends rows as one record."""
@@ -128,11 +128,14 @@ class Archive:
         self._synced_at = time.monotonic()
 
     def close(self) -> None:
-        """Makes what was written durable, says so at the end of the file, and closes it."""
+        """Makes what was written durable, says so at the end of the file, and closes it.
+
+        A file that nothing was added to stays as it is.
+        """
         try:
             if self._lost is None:  # else it was told before
                 self.sync()
-            if self._to_mark:
+            if self._to_mark and self._appended:
                 self._append(b"")
         finally:
             self._broken = True
@@ -155,7 +158,7 @@ class Archive:
         except OSError as error:
             self._broken = True
             raise unwritable(self.path, error) from None
-        self._unsynced = True
+        self._unsynced = self._appended = True
 
 
 def header(signature: Signature, row: np.dtype) -> bytes:

@@ -193,4 +193,6 @@ def test_what_a_killed_run_had_written_is_made_durable_by_the_one_that_goes_on(p
     archive = reopen(path, read_archive(path, "run"))
     archive.sync()
     assert synced == [path.stat().st_size]
+    before = path.read_bytes()
     archive.close()
+    assert path.read_bytes() == before
