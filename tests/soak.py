@@ -13,6 +13,7 @@ may differ by 2 %.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -23,8 +24,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 
@@ -107,10 +108,11 @@ def sample(process: psutil.Process) -> dict[str, float]:
 
 
 def drivers_of(process: psutil.Process) -> list[psutil.Process]:
-    """Returns the driver processes of a learner: those that lead a session and have a pipe, but for its keeper."""
-    server = [child for child in process.children() if child.children()]
-    found = [child for one in server for child in one.children()]
-    return sorted(found, key=lambda child: child.pid)[1:]  # the keeper was the first
+    """Returns the driver processes of a learner: the children of its fork server, but for the keeper, the oldest."""
+    with contextlib.suppress(psutil.NoSuchProcess):  # one that ends meanwhile: there is a next time
+        family = [child for one in process.children() for child in one.children()]
+        return sorted(family, key=lambda child: (child.create_time(), child.pid))[1:]
+    return []
 
 
 def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[str, int]) -> None:
@@ -125,7 +127,8 @@ def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[
         while time.monotonic() < until and learner.poll() is None:
             time.sleep(KILL_SECONDS * rng.uniform(0.5, 1.5))
             if drivers := drivers_of(process):
-                rng.choice(drivers).kill()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    rng.choice(drivers).kill()
                 counts["driver kills"] += 1
                 seen = time.monotonic()
             elif time.monotonic() > seen + HUNG_SECONDS:
@@ -134,7 +137,8 @@ def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[
                 counts["the learner hung"] += 1
                 break
             if time.monotonic() > next_sample and len(drivers_of(process)) == 3:
-                samples.add(sample(process))
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    samples.add(sample(process))
                 next_sample = time.monotonic() + 1
         counts["the learner ended by itself"] += learner.poll() is not None
     finally:
@@ -196,15 +200,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
         os.environ["TMPDIR"] = path  # what is left there is ours
-        work = [
-            threading.Thread(target=steadily, args=(folder, until, samples, counts)),
-            threading.Thread(target=killed, args=(folder, until, counts)),
-            threading.Thread(target=pools, args=(arguments.pools, opened)),
-        ]
+        with ThreadPoolExecutor() as threads:
+            work = [
+                threads.submit(steadily, folder, until, samples, counts),
+                threads.submit(killed, folder, until, counts),
+                threads.submit(pools, arguments.pools, opened),
+            ]
         for one in work:
-            one.start()
-        for one in work:
-            one.join()
+            one.result()
         tempfile.tempdir = path
         leftovers.sweep()
         counts["left in /dev/shm and /tmp"] = len(list(folder.glob(f"{leftovers.PREFIX}*")))
