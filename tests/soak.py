@@ -5,7 +5,7 @@
 Three things at once:
 
 * a learner that trains all the time, of whose drivers one is killed every half second or so;
-* a run whose learner is killed every few seconds, with all that it may leave, and goes on;
+* runs whose drivers are killed, and whose learner every few seconds, and which go on to the end that is known;
 * a program that opens and closes 200 pools.
 
 Of the first and the third, medians over the last quarter are compared with those over the first, after a warm-up; they
@@ -148,29 +148,44 @@ def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[
 
 
 def killed(folder: pathlib.Path, until: float, counts: dict[str, int]) -> None:
-    """Kills a run's learner again and again, and lets the run come to its end."""
-    rng, run, steps = random.Random(2), folder / "killed", 40
+    """Kills a run's drivers, and its learner again and again, and lets the run come to its end."""
+    rng, run, steps, log = random.Random(2), folder / "killed", 200, folder / "killed.log"
     wanted = law(folder / "untouched", steps, rng)
     while time.monotonic() < until:
-        life = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(run), str(steps), str(rng.choice((1, 2, 3)))],
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        try:
-            life.wait(rng.uniform(*LIFE_SECONDS))
-        except subprocess.TimeoutExpired:
-            family = psutil.Process(life.pid).children(recursive=True)
-            os.killpg(life.pid, signal.SIGKILL) if rng.random() < 0.5 else life.kill()
-            life.wait()
-            counts["learner kills"] += 1
-            _, left = psutil.wait_procs(family, timeout=5)
-            counts["orphans"] += sum(one.status() != psutil.STATUS_ZOMBIE for one in left)
+        with log.open("w") as file:
+            life = subprocess.Popen(
+                [sys.executable, "-c", KILLED, str(run), str(steps), str(rng.choice((1, 2, 3)))],
+                stderr=file, start_new_session=True,
+            )  # fmt: skip
+        if kills_drivers(life, time.monotonic() + rng.uniform(*LIFE_SECONDS), rng, counts):
+            counts["runs that came to their end"] += 1
+            if life.returncode:
+                counts["runs that failed"] += 1
+                print(log.read_text(), end="")
+            elif json.loads((run / "summary.json").read_text())["policy_sha256"] != wanted:
+                counts["runs that came to another end"] += 1
+            run = folder / f"killed-{counts['runs that came to their end']}"
             continue
-        counts["runs that came to another end"] += (
-            json.loads((run / "summary.json").read_text())["policy_sha256"] != wanted
-        )
-        counts["runs that came to their end"] += 1
-        run = folder / f"killed-{counts['runs that came to their end']}"
+        family = psutil.Process(life.pid).children(recursive=True)
+        os.killpg(life.pid, signal.SIGKILL) if rng.random() < 0.5 else life.kill()
+        life.wait()
+        counts["learner kills"] += 1
+        _, left = psutil.wait_procs(family, timeout=5)
+        counts["orphans"] += sum(one.status() != psutil.STATUS_ZOMBIE for one in left)
+
+
+def kills_drivers(life: subprocess.Popen, until: float, rng: random.Random, counts: dict[str, int]) -> bool:
+    """Kills drivers of a life until it ends by itself, or until its time is over; returns whether it ended."""
+    process = psutil.Process(life.pid)
+    while time.monotonic() < until:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            life.wait(KILL_SECONDS * rng.uniform(0.1, 0.7))
+            return True
+        if drivers := drivers_of(process):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                rng.choice(drivers).kill()
+                counts["driver kills in runs with an end"] += 1
+    return False
 
 
 def law(run: pathlib.Path, steps: int, rng: random.Random) -> str:
@@ -193,8 +208,14 @@ def main() -> int:
     parser.add_argument("--pools", type=int, default=200)
     arguments = parser.parse_args()
     until, samples, opened = time.monotonic() + 60 * arguments.minutes, Samples(), Samples()
-    names = ("driver kills", "learner kills", "runs that came to their end")
-    wrongs = ("runs that came to another end", "orphans", "the learner ended by itself", "the learner hung")
+    names = ("driver kills", "driver kills in runs with an end", "learner kills", "runs that came to their end")
+    wrongs = (
+        "runs that came to another end",
+        "runs that failed",
+        "orphans",
+        "the learner ended by itself",
+        "the learner hung",
+    )
     wrongs += ("left in /dev/shm and /tmp",)
     counts = dict.fromkeys((*names, *wrongs), 0)
     with tempfile.TemporaryDirectory() as path:
