@@ -215,8 +215,8 @@ def main() -> int:
         "orphans",
         "the learner ended by itself",
         "the learner hung",
+        "left in /dev/shm and /tmp",
     )
-    wrongs += ("left in /dev/shm and /tmp",)
     counts = dict.fromkeys((*names, *wrongs), 0)
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
@@ -227,8 +227,8 @@ def main() -> int:
                 threads.submit(killed, folder, until, counts),
                 threads.submit(pools, arguments.pools, opened),
             ]
-        for one in work:
-            one.result()
+        for part in work:
+            part.result()
         tempfile.tempdir = path
         leftovers.sweep()
         counts["left in /dev/shm and /tmp"] = len(list(folder.glob(f"{leftovers.PREFIX}*")))
