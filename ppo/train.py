@@ -11,7 +11,7 @@ from typing import Any
 
 from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import Config, resolve
-from ppo.config.command_line import WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
+from ppo.config.command_line import FROM_NOW_ON, WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.config.memory import check_memory
 from ppo.config.signals import handling_signals, raise_for
 from ppo.training.hints import hint_at_replay
@@ -124,8 +124,9 @@ def main(argv: list[str]) -> None:
     config, run_dir = arguments.to_config(), arguments.run_dir
     if arguments.resume is not None:
         run_dir = arguments.resume
-        where = {name: getattr(arguments, name) for name in given_flags(argv) if name in WHERE_IT_RUNS}
-        config = dataclasses.replace(RunDir(run_dir).config("--resume"), **where)
+        names = {*WHERE_IT_RUNS, *FROM_NOW_ON} & {*given_flags(argv)}
+        given = {name: getattr(arguments, name) for name in names}
+        config = dataclasses.replace(RunDir(run_dir).config("--resume"), **given)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
     with interruptible() as interrupted:
         try:

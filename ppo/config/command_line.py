@@ -26,8 +26,10 @@ from ppo.config.signals import ended_by_signals, words_and_code
 T = TypeVar("T")
 WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds")
 WHAT_IS_SHOWN = ("quiet", "track", "pictures", "profile")
-WITH_RESUME = ("resume", *WHERE_IT_RUNS, *WHAT_IS_SHOWN)
-"""The flags that --resume may be combined with: none that a result depends on."""
+FROM_NOW_ON = ("on_nan", "on_failure")
+"""The flags that let a run go on where it would have stopped; nothing that is done already depends on them."""
+WITH_RESUME = ("resume", *WHERE_IT_RUNS, *FROM_NOW_ON, *WHAT_IS_SHOWN)
+"""The flags that --resume may be combined with: none that a result so far depends on."""
 PATHS = ("run_dir", "resume", "warm_start", "reuse", "out", "csv")
 """The arguments that are paths."""
 
@@ -50,7 +52,8 @@ class TrainArguments(ConfigArguments):
     run_dir: str | None = None
     """Directory of the results (runs/<env>-<seed>-<time>); must be new or empty."""
     resume: str | None = None
-    """Go on with an interrupted run in this directory; takes no other training flag."""
+    """Go on with an interrupted run in this directory; of the training flags it takes those of where the run runs, and
+    --on-nan and --on-failure, for a run that they let go on."""
     quiet: bool = False
     """No progress bar and no table."""
     track: bool = False

@@ -32,7 +32,7 @@ def accepted(rows: np.ndarray, keep_failures: bool = False) -> np.ndarray:
 
     Args:
         rows: rows of the archive.
-        keep_failures: whether one with a failure counts as well, as it does in the run.
+        keep_failures: whether the first one of all counts where none is without a failure, as it does in the run.
     """
     ordered = in_order(rows)
     position = np.arange(len(ordered))
@@ -42,8 +42,11 @@ def accepted(rows: np.ndarray, keep_failures: bool = False) -> np.ndarray:
     ordered, copy = ordered[order], copy[order]
     new_slot = differs_from_last(ordered, KEY[:3])
     group = np.cumsum(new_slot | np.append(True, copy[1:] != copy[:-1])[: len(copy)]) - 1
-    sound = (np.bincount(group, ordered["failed"]) == 0) | keep_failures
-    ordered, group = ordered[sound[group]], group[sound[group]]
+    slot = np.cumsum(new_slot) - 1
+    counts = (np.bincount(group, ordered["failed"]) == 0)[group]
+    if keep_failures:
+        counts |= (np.bincount(slot, counts) == 0)[slot]
+    ordered, group = ordered[counts], group[counts]
     leading = np.maximum.accumulate(np.where(differs_from_last(ordered, KEY[:3]), group, 0)) if len(group) else group
     return ordered[group == leading]
 

@@ -42,8 +42,8 @@ class Updates:
                 scalars = learner.learn(trajectory)
         except NotFiniteError as error:
             kept = self._keep(step, error) or "the first ones are kept"
-            told = f"{error.what}; {kept}; begun with --on-nan skip, a run goes on without such steps"
-            raise NotFiniteError(step, told) from None
+            more = f"--resume {self._files.shown} --on-nan skip goes on without such steps"
+            raise NotFiniteError(step, f"{error.what}; {kept}; {more}") from None
         dropped, learner.dropped = learner.dropped, []
         if dropped:
             kept = self._keep(step, dropped[0])

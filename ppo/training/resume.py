@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from env.errors import UsageError
 from ppo.algorithm.learner import Learner
-from ppo.config import Config
+from ppo.config import Config, ResolvedConfig
 from ppo.config.fields import flag
 from ppo.data.archive import NAME
 from ppo.training.run_dir import RunDir
@@ -49,6 +49,29 @@ def restore(learner: Learner, files: RunDir, resume: bool, name: str = "--resume
         source = RunDir(pathlib.Path(learner.config.warm_start))
         learner.warm_start(_state_for(learner, source, source.config("--warm-start"), "--warm-start")[0])
     return {}
+
+
+def check_taken_up(config: ResolvedConfig, files: RunDir, reused: np.ndarray) -> None:
+    """Checks that a run may go on with another ``--on-failure`` than it had so far.
+
+    Args:
+        config: what it is to go on with.
+        files: directory of the run.
+        reused: evaluations that it started from, rows of the archive ``[n]``.
+
+    Raises:
+        UsageError: it may not.
+    """
+    told = f"--on-failure {config.on_failure}: --resume {files.shown}"
+    if config.on_failure == files.config().on_failure:
+        return
+    if config.on_failure == "stop":
+        raise UsageError(f"{told} keeps what failed, and goes on so")
+    if config.model != "none" and reused["failed"].any():
+        raise UsageError(
+            f"{told} has a model that was not told of the failures among what it reused; begin a new run with "
+            f"--reuse {files.shown}"
+        )
 
 
 def imitate_reused(learner: Learner, reused: np.ndarray) -> None:
@@ -95,6 +118,8 @@ def _take_up(learner: Learner, state: dict[str, Any], source: RunDir) -> None:
 def _check_unchanged(before: dict[str, Any], learner: Learner, source: RunDir) -> None:
     """Checks that a run goes on with the configuration that it was begun with; older checkpoints do not tell."""
     now = result_fields(learner.config)
+    if before.get("on_failure") == "stop":  # nothing has failed so far
+        before = before | {"on_failure": now["on_failure"]}
     if (name := changed_field(before, now)) is not None:
         raise ChangedConfigError(
             f"--resume {source.shown}: {flag(name)} was {json.dumps(before[name])} when the run was begun, and its "

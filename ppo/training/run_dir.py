@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import datetime
 import io
 import itertools
@@ -18,6 +19,7 @@ from actors.law import save_law
 from actors.snapshot import Snapshot
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig
+from ppo.config.command_line import FROM_NOW_ON
 from ppo.config.file import read_config
 from ppo.data.files import (
     append_to,
@@ -116,6 +118,21 @@ class RunDir:
                     f"--resume {self.shown}: another process is training in it; wait for that one, or end it"
                 )
             remove_unfinished(self.path, WRITTEN)
+            yield
+
+    @contextlib.contextmanager
+    def taken_up(self, config: ResolvedConfig) -> Iterator[None]:
+        """Locks the directory of a run that goes on, and writes to ``config.json`` what it does otherwise from now on.
+
+        Raises:
+            UsageError: another process is training in it, or it cannot be written to.
+        """
+        with self.locked(), contextlib.ExitStack() as stack:
+            before = self.config()
+            now = dataclasses.replace(before, **{name: getattr(config, name) for name in FROM_NOW_ON})
+            if now != before:
+                write_atomically(self.path / "config.json", now.to_json().encode())
+                stack.enter_context(self.locked())  # the file that has taken its place
             yield
 
     def config(self, flag: str = "--resume") -> Config:

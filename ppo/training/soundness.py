@@ -85,8 +85,9 @@ def _is_count(value: Any) -> bool:
 
 
 def result_fields(config: ResolvedConfig) -> dict[str, Any]:
-    """Returns the fields of a configuration that a result depends on, as JSON has them."""
-    return {name: value for name, value in json.loads(config.to_json()).items() if name not in WHERE_IT_RUNS}
+    """Returns the fields of a configuration that a result so far depends on, as JSON has them."""
+    without = {*WHERE_IT_RUNS, "on_nan"}
+    return {name: value for name, value in json.loads(config.to_json()).items() if name not in without}
 
 
 def changed_field(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

@@ -39,7 +39,7 @@ from ppo.training.job import make_job
 from ppo.training.not_finite import Updates
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.resources import Resources
-from ppo.training.resume import imitate_reused, restore
+from ppo.training.resume import check_taken_up, imitate_reused, restore
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir, check_free
 from ppo.training.scoring import Scoring
@@ -110,6 +110,8 @@ class Trainer:
         self._archive = RunArchive(
             config, self.job, self.files.path, f"--resume {self.files.shown}" if resume else None
         )
+        if resume:
+            check_taken_up(config, self.files, self._archive.reused)
         reused = self._archive.to_imitate()
         self.learner = make_learner(config, self.job, len(reused))
         self._resources = Resources()
@@ -128,7 +130,7 @@ class Trainer:
             # One thread, as in the drivers: for matrices of this size more of them only get in each other's way.
             stack.enter_context(threadpool_limits(1, "blas"))
             if self._resume:
-                stack.enter_context(self.files.locked())
+                stack.enter_context(self.files.taken_up(config))
             pool = make_pool(self.job, config.drivers, config.backend, config.driver_timeout, config.close_timeout)
             self.pool = stack.enter_context(pool)
             if not self._resume:

@@ -149,6 +149,39 @@ def test_a_failure_ends_a_run_that_does_not_keep_it(tmp_path):
         run(config_of("model", "nan", on_failure="stop"), tmp_path / "nan")
 
 
+@pytest.mark.parametrize(("budget", "step"), [("model", 1), ("none", 3)])
+@pytest.mark.parametrize(("how", "alone"), [("raise", False), ("nan", False), ("nan", True)])
+def test_a_run_that_a_failure_stopped_goes_on_as_one_that_kept_failures(how, alone, budget, step, same, tmp_path):
+    """It is cut once more, and goes on by its config.json; failures that were recorded are not made again."""
+    path, changes = tmp_path / "run", {"checkpoint_every": 1, "check": 30}
+    config = config_of(budget, how, tmp_path / "count", on_failure="stop", **changes)
+    with pytest.raises((DriverError, FloatingPointError)):
+        run(config, path)
+    going_on = dataclasses.replace(RunDir(path).config(), on_failure="infeasible")
+    killed_at(step, going_on, path, ModelLearner if budget == "model" else Learner, resume=True)
+    assert RunDir(path).config() == going_on
+    without(path, *(["checkpoint.npz", "metrics.csv"] if alone else []))
+    same(budget, path, run(RunDir(path).config(), path, resume=True))
+    assert os.path.getsize(tmp_path / "count") == len(rows_of(path)) + (how == "raise")
+
+
+def test_what_a_run_cannot_go_on_with_is_one_line_and_changes_nothing(command, tmp_path):
+    run(config_of("model", "raise", eval_every=0), tmp_path / "kept")
+    reusing = config_of("model", "raise", eval_every=0, reuse=(str(tmp_path / "kept"),), on_failure="stop", seed=5)
+    with pytest.raises(DriverError):
+        run(reusing, tmp_path / "reusing")
+    before = [(tmp_path / name / "config.json").read_bytes() for name in ("kept", "reusing")]
+    code, error = command("--resume", "kept", "--on-failure", "stop")
+    assert (code, error) == (2, "error: --on-failure stop: --resume kept keeps what failed, and goes on so\n")
+    code, error = command("--resume", "reusing", "--on-failure", "infeasible")
+    assert code == 2
+    assert error.startswith(
+        "error: --on-failure infeasible: --resume reusing has a model that was not told of the fail"
+    )
+    assert error.endswith("begin a new run with --reuse reusing\n")
+    assert [(tmp_path / name / "config.json").read_bytes() for name in ("kept", "reusing")] == before
+
+
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_run_in_which_all_fails_comes_to_its_end(budget, tmp_path):
     summary = run(config_of(budget, "raise", keywords={"limit": -2}, check=15), tmp_path / "run")

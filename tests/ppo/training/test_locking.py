@@ -71,6 +71,17 @@ def test_a_lock_ends_with_a_killed_process_and_no_child_keeps_it(command, tmp_pa
         pass
 
 
+def test_a_run_that_changes_its_configuration_as_it_goes_on_stays_locked(tmp_path):
+    files, config = RunDir(tmp_path / "run"), resolve(Config(on_nan="skip"))
+    files.create(resolve(Config()))
+    with files.taken_up(config):
+        assert files.config() == Config(**dataclasses.asdict(config))
+        with pytest.raises(UsageError, match="another process is training"), files.locked():
+            pass
+    with files.locked():
+        pass
+
+
 def test_a_file_system_without_locks_is_no_error(tmp_path, monkeypatch):
     def flock(file, operation):
         raise OSError(errno.ENOLCK, "No locks available")

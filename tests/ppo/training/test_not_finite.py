@@ -139,6 +139,22 @@ def test_a_run_that_stops_says_why_in_one_line_and_keeps_the_last_sound_step(gra
     assert RunDir("cut").summary()["policy_sha256"] == RunDir("whole").summary()["policy_sha256"]
 
 
+def test_a_run_that_stopped_goes_on_with_skip_as_one_begun_with_it(poison, command):
+    flags = ["--env", "sphere", "--training-steps", "7", "--episodes", "4", "--hidden-sizes", "8", "--eval-every", "0"]
+    flags += ["--drivers", "0"]
+    shown = ["--quiet", "--no-pictures"]
+    poison(3, 5)
+    assert command(*flags, *shown, "--on-nan", "skip", "--run-dir", "whole")[0] == 0
+    code, error = command(*flags, *shown, "--run-dir", "cut")
+    assert (code, error.endswith("; --resume cut --on-nan skip goes on without such steps\n")) == (1, True)
+    assert command("--resume", "cut", *shown, "--on-nan", "skip")[0] == 0
+    whole, cut = (RunDir(name).summary() for name in ("whole", "cut"))
+    assert (cut["policy_sha256"], cut["skipped_steps"]) == (whole["policy_sha256"], 2)
+    RunDir("cut").checkpoint.unlink()
+    assert command("--resume", "cut", *shown)[0] == 0  # config.json says so from then on
+    assert RunDir("cut").summary()["policy_sha256"] == whole["policy_sha256"]
+
+
 @pytest.mark.parametrize("drivers", [0, 2])
 def test_rewards_whose_sum_is_infinite_cost_their_training_steps_alone(drivers, tmp_path):
     summary = run(dataclasses.replace(LOTTERY, drivers=drivers), tmp_path / "run")
