@@ -38,7 +38,8 @@ class Arguments:
     kind: KindName | None = None
     """What the slot is run for, as the archive names it (None: what the training step learns from)."""
     debugger: bool = False
-    """Open the debugger pdb where the slot raises an exception. breakpoint() in f opens it with and without."""
+    """Open the debugger pdb where the slot raises an exception, one that the run keeps as a failure of f among them.
+    breakpoint() in f opens it with and without."""
     from_start: bool = False
     """Run the training steps before it again, from the checkpoint or from the start, where their policy is not known
     else: outside tuning, for a slot of another training step than the checkpoint's."""
@@ -59,14 +60,21 @@ def main(argv: list[str]) -> None:
 
 
 def _run(slot: "SlotOfRun", debugger: bool) -> "SlotRun":
-    """Runs the slot; where it raises an exception, in the debugger if that is asked for."""
+    """Runs the slot; opens the debugger, if that is asked for, where an exception was raised, also one that is kept."""
     try:
-        return slot.run()
+        run = slot.run()
     except Exception as error:
         if debugger:
-            traceback.print_exc()
-            pdb.post_mortem(error.__traceback__)
+            _debug(error)
         raise
+    if debugger and run.error:
+        _debug(run.error)
+    return run
+
+
+def _debug(error: BaseException) -> None:
+    traceback.print_exception(error)
+    pdb.post_mortem(error.__traceback__)
 
 
 def describe(slot: "SlotOfRun", run: "SlotRun") -> Iterator[str]:

@@ -23,8 +23,8 @@ class Failures:
 
     first = ""
 
-    def note(self, reason: str) -> None:
-        """Notes that an evaluation failed, and why."""
+    def note(self, reason: str, error: BaseException | None = None) -> None:
+        """Notes that an evaluation failed, and why; ``error`` is the exception that f raised, if it did."""
         self.first = self.first or " ".join(reason.split())
 
 
@@ -99,7 +99,7 @@ def _called(
     except (Exception, SystemExit) as error:  # Ctrl-C, and what limits the time, are no failures of f
         if failures is None:
             raise
-        failures.note(f"{type(error).__name__}: {error}")
+        failures.note(f"{type(error).__name__}: {error}", error)
         return FAILED
 
 

@@ -12,6 +12,7 @@ from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
+from env.objectives.evaluation import Failures
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.model import make_learner
 from ppo.config import ResolvedConfig, resolve
@@ -39,12 +40,14 @@ class SlotRun:
         rows: its rows, as the archive holds them, one for each evaluation or time step.
         recorded: the rows that the archive holds of it; empty where it has none.
         failure: why an evaluation of f failed, the first one, in a run that keeps such; empty for none.
+        error: the first exception that f raised in it, in such a run; None for none.
     """
 
     trajectory: Trajectory
     rows: np.ndarray
     recorded: np.ndarray
     failure: str = ""
+    error: BaseException | None = None
 
     @property
     def other_bits(self) -> list[str]:
@@ -54,6 +57,20 @@ class SlotRun:
         names = [name for name in self.rows.dtype.names or () if name not in OF_NO_RESULT]
         pairs = zip(self.rows, self.recorded, strict=True)
         return [f"{name} of time step {a['time_step']}" for a, b in pairs for name in names if _bits(a, name, b)]
+
+
+class FailuresWithError(Failures):
+    """Keeps the first exception as well, with all that its traceback holds.
+
+    Attributes:
+        error: the exception; None before there is one.
+    """
+
+    error: BaseException | None = None
+
+    def note(self, reason: str, error: BaseException | None = None) -> None:
+        super().note(reason)
+        self.error = self.error or error
 
 
 def _bits(a: np.void, name: str, b: np.void) -> bool:
@@ -180,13 +197,14 @@ class SlotOfRun:
         return law
 
     def run(self) -> SlotRun:
-        """Runs the slot. Whatever the environment raises comes through."""
-        collector = Collector(self._job)
+        """Runs the slot. Whatever the environment raises comes through, unless the run keeps it as a failure of f."""
+        collector, failures = Collector(self._job), FailuresWithError()
+        if collector.failures:
+            collector.failures = failures
         collector.update(self._snapshot)
         with threadpool_limits(1, "blas"):
             trajectory = collector.run(self.task)
         collector.close()
         row, evaluated = row_type(self._job), self._job.evaluate_starts
         rows = rows_of(trajectory, self.task.kind, self.task.step, row, evaluated)
-        failure = collector.failures.first if collector.failures else ""
-        return SlotRun(trajectory, rows, self._archive.rows_of(self.task), failure)
+        return SlotRun(trajectory, rows, self._archive.rows_of(self.task), failures.first, failures.error)

@@ -3,9 +3,11 @@
 import contextlib
 import dataclasses
 import os
+import pdb
 import shlex
 import subprocess
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -65,7 +67,7 @@ def controlled(tmp_path_factory):
     return path
 
 
-def test_a_failure_that_is_kept_is_told_and_has_the_recorded_bits(tmp_path, capsys):
+def test_a_failure_that_is_kept_is_told_and_has_the_recorded_bits(tmp_path, capsys, monkeypatch):
     failing = {"env": "tests.failing:Failing", "on_failure": "infeasible", "env_kwargs": {"limit": -0.9}, "check": 0}
     run(dataclasses.replace(SMALL, **failing), tmp_path / "run")
     rows = read_archive(tmp_path / "run" / NAME, "").rows
@@ -74,6 +76,11 @@ def test_a_failure_that_is_kept_is_told_and_has_the_recorded_bits(tmp_path, caps
     *_, failed, bits = capsys.readouterr().out.splitlines()
     assert failed == "an evaluation of f failed (ValueError: the probe lost contact)"
     assert bits == SAME
+    opened = []
+    monkeypatch.setattr(pdb, "post_mortem", lambda trace: opened.append(traceback.extract_tb(trace)[-1].line))
+    main([str(tmp_path / "run"), "--training-step", str(step), "--slot", str(slot), "--debugger"])
+    assert opened == ['raise ValueError("the probe lost\\ncontact")']
+    assert capsys.readouterr().out.splitlines()[-2:] == [failed, bits]
 
 
 @pytest.mark.parametrize("step", [0, 3, 4, 5])
