@@ -106,23 +106,25 @@ class Tracker:
             self._writer.close()
 
 
-NOT_FINITE = "not finite: f is too large, or below -1 where its logarithm is asked for"
+TOO_LARGE = "f is too large, or below -1 where its logarithm is asked for"
 
 
 def _results(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Returns the lines of the table on how good the law is; None stands for what is not finite."""
     score, lines = summary["eval"], []
+    failed = "f failed at all conditions, or " if summary["failed_evaluations"] else ""
+    not_finite = f"not finite: {failed}{TOO_LARGE}"
     if score["final"] is not None:
         mean = "not finite" if score["last_1000_mean"] is None else f"{score['last_1000_mean']:.4g}"
         text = f"{score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 training steps {mean})"
         lines.append(("result", f"{score['metric']} {text}"))
     if "not_finite" in score:
         best = "" if score["best"] is None else f"; the best of the others {score['best']:.4g}"
-        lines.append(("result", f"{score['metric']} of {score['not_finite']} evaluations {NOT_FINITE}{best}"))
+        lines.append(("result", f"{score['metric']} of {score['not_finite']} evaluations {not_finite}{best}"))
     if "regret" in summary:
         regret = summary["regret"]
         known = None not in regret.values()
-        words = regret_words(regret["median"], regret["constant_median"]) if known else f"regret {NOT_FINITE}"
+        words = regret_words(regret["median"], regret["constant_median"]) if known else f"regret {not_finite}"
         lines.append(("result", words))
     return lines
 

@@ -165,6 +165,20 @@ def test_a_run_that_a_failure_stopped_goes_on_as_one_that_kept_failures(how, alo
     assert os.path.getsize(tmp_path / "count") == len(rows_of(path)) + (how == "raise")
 
 
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_so_does_one_that_stopped_in_the_evaluation_after_a_checkpoint(budget, bits, tmp_path):
+    changes = {"checkpoint_every": 1, "keywords": {"limit": 0.95}}
+    with pytest.raises(FloatingPointError, match="slot 20 of step 2"):
+        run(config_of(budget, "nan", on_failure="stop", **changes), tmp_path / "run")
+    assert RunDir(tmp_path / "run").load("")[0]["counters"][0] == 2
+    going_on = dataclasses.replace(RunDir(tmp_path / "run").config(), on_failure="infeasible")
+    summary = run(going_on, tmp_path / "run", resume=True)
+    expected = run(config_of(budget, "nan", **changes), tmp_path / "whole")
+    assert bits(tmp_path / "run", summary) == bits(tmp_path / "whole", expected)
+    assert summary["failed_evaluations"] == expected["failed_evaluations"] > 0
+    assert told(tmp_path / "run") == told(tmp_path / "whole")
+
+
 def test_what_a_run_cannot_go_on_with_is_one_line_and_changes_nothing(command, tmp_path):
     run(config_of("model", "raise", eval_every=0), tmp_path / "kept")
     reusing = config_of("model", "raise", eval_every=0, reuse=(str(tmp_path / "kept"),), on_failure="stop", seed=5)
@@ -189,6 +203,12 @@ def test_a_run_in_which_all_fails_comes_to_its_end(budget, tmp_path):
     assert summary["eval"]["final"] is None
     assert "f failed in 5 of 5 evaluations under the law" in summary["check"]["words"]
     assert np.isfinite(Law.load(tmp_path / "run" / "law.npz")([[0.3]])).all()
+
+
+def test_a_score_that_all_failures_leave_without_a_value_says_so(tmp_path, capsys):
+    train(config_of("none", "raise", keywords={"limit": -2}), tmp_path / "run", pictures=False)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  result")]
+    assert line.startswith("  result  mean_objective of 4 evaluations not finite: f failed at all conditions, ")
 
 
 def test_why_the_first_one_failed_is_said_once_and_how_many_did_at_the_end(tmp_path, capsys):
