@@ -15,6 +15,7 @@ from env.errors import UsageError
 from env.objectives.evaluation import Failures
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.model import make_learner
+from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import ResolvedConfig, resolve
 from ppo.config.budget import LEAST_CHECK
 from ppo.data.rows import row_type, rows_of
@@ -165,7 +166,10 @@ class SlotOfRun:
                     f"--training-step {step}: the archive lacks evaluations of training step {learner.step}, so that "
                     f"the policy of step {step} is not known"
                 )
-            learner.learn(trajectory)
+            try:
+                learner.learn(trajectory)
+            except NotFiniteError as error:
+                raise UsageError(f"--training-step {step}: the run stops before it, in {error}") from None
         if collector:
             collector.close()
 

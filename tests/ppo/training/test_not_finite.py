@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from actors.npz import read_npz
-from ppo import Config, resolve
+from env import UsageError
+from ppo import Config, replay, resolve
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.losses import AutogradGradients
 from ppo.algorithm.manual_gradients import ManualGradients
@@ -134,6 +135,10 @@ def test_a_run_that_stops_says_why_in_one_line_and_keeps_the_last_sound_step(gra
     assert error.startswith(f"{told} cut/nan-step-3.npz; ")
     assert len(error.splitlines()) == 1
     assert RunDir("cut").load("--resume")[0]["counters"][0] == 3
+    with pytest.raises(UsageError) as refused:
+        replay.main(["cut", "--training-step", "4", "--slot", "0"])
+    told = "--training-step 4: the run stops before it, in training step 3: not finite: the norm of the gradient"
+    assert str(refused.value) == told
     poison()
     assert command("--resume", "cut", "--quiet", "--no-pictures")[0] == 0
     assert RunDir("cut").summary()["policy_sha256"] == RunDir("whole").summary()["policy_sha256"]
