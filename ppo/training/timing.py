@@ -2,10 +2,13 @@
 
 import statistics
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 PHASES = ("collect", "train", "broadcast", "evaluate", "other")
+LAST_STEPS = 10_000
+"""Training steps that medians are over at the most, so that a long run takes no more memory than a short one."""
 
 
 class Timing:
@@ -23,7 +26,7 @@ class Timing:
         self._stopped: float | None = None
         self._ended: float | None = self._started  # when the last step ended; None within a step
         self._current = dict.fromkeys(PHASES, 0.0)
-        self._steps: dict[str, list[float]] = {phase: [] for phase in PHASES}
+        self.reset_medians()
 
     def add(self, phase: str, seconds: float) -> None:
         """Adds time that was measured elsewhere."""
@@ -67,7 +70,7 @@ class Timing:
         return self.totals | {"loop": self.loop}
 
     def summary(self) -> dict[str, dict[str, float] | float]:
-        """Returns what ``timing.json`` holds; medians are over the training steps since the program started."""
+        """Returns what ``timing.json`` holds; medians are over the last steps since the program started."""
         medians = self.medians()
         phases: dict[str, dict[str, float] | float] = {
             phase: {"total": self.totals[phase], "median_per_step": medians[phase]} for phase in PHASES
@@ -75,12 +78,12 @@ class Timing:
         return phases | {"loop": self.loop}
 
     def medians(self) -> dict[str, float]:
-        """Returns the median seconds a training step of each phase."""
+        """Returns the median seconds a training step of each phase, of the last ``LAST_STEPS`` ones."""
         return {phase: statistics.median(self._steps[phase] or [0.0]) for phase in PHASES}
 
     def reset_medians(self) -> None:
         """Leaves the training steps so far out of the medians."""
-        self._steps = {phase: [] for phase in PHASES}
+        self._steps = {phase: deque[float](maxlen=LAST_STEPS) for phase in PHASES}
 
     def split(self) -> str:
         """Returns the split of the time between collect, train and broadcast, in words."""

@@ -8,7 +8,7 @@ import pytest
 
 from ppo import resolve
 from ppo.train import train
-from ppo.training.timing import PHASES, Timing
+from ppo.training.timing import LAST_STEPS, PHASES, Timing
 from ppo.training.trainer import Trainer
 from tests.ppo.configs import SMALL
 
@@ -39,6 +39,16 @@ def test_phases_medians_and_loop(clock):
     assert timing.split() == "63/0/3"
     timing.reset_medians()
     assert timing.medians()["collect"] == 0.0
+
+
+def test_medians_are_of_the_last_steps_and_a_long_run_holds_no_more_of_them(clock):
+    timing = Timing()
+    for seconds in [5.0] * (LAST_STEPS + 1) + [1.0] * LAST_STEPS:
+        timing.add("collect", seconds)
+        timing.end_step()
+    assert timing.medians()["collect"] == 1.0
+    assert {len(kept) for kept in timing._steps.values()} == {LAST_STEPS}
+    assert timing.totals["collect"] == 6.0 * LAST_STEPS + 5.0
 
 
 def test_the_callers_time_between_steps_is_other(clock):
