@@ -50,12 +50,12 @@ def check_minibatch(step: int, batch: "Batch", losses: Scalars, norm: float) -> 
     Raises:
         NotFiniteError: one of them is not finite; the text names an array of the batch where that is the cause.
     """
-    found = next((name for name in LOSSES if not math.isfinite(losses.get(name, 0.0))), None)
-    if found is None and math.isfinite(norm):
+    wrong = [name for name in LOSSES if name in losses and not math.isfinite(losses[name])]
+    if not wrong and math.isfinite(norm):
         return
     arrays = ((name, getattr(batch, name)) for name in BATCH)
     cause = next((name for name, array in arrays if array is not None and not np.isfinite(array).all()), None)
-    what = f"the {found.replace('_', ' ')}" if found else "the norm of the gradient"
+    what = f"the {wrong[0].replace('_', ' ')}" if wrong else "the norm of the gradient"
     raise NotFiniteError(step, f"the {cause} of the batch, and so {what}" if cause else what)
 
 
