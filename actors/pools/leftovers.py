@@ -69,7 +69,7 @@ def temporary_directory() -> None:
         base = "/tmp"
     ours = _locked_directory(base)
     # After multiprocessing has removed what is in it, which has priority -100 and complains where it is missing.
-    removal = multiprocessing.util.Finalize(None, shutil.rmtree, (ours, True), exitpriority=-101)
+    removal = multiprocessing.util.Finalize(None, _remove, (ours,), exitpriority=-101)
     before, tempfile.tempdir = tempfile.tempdir, ours
     try:
         used = multiprocessing.util.get_temp_dir()
@@ -84,7 +84,10 @@ def _locked_directory(base: str) -> str:
     assert fcntl is not None, "there are locks"
     while True:
         path = tempfile.mkdtemp(prefix=PREFIX, dir=base)
-        lock = os.open(pathlib.Path(path, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            lock = os.open(pathlib.Path(path, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+        except FileNotFoundError:  # it was empty, and taken for a leftover
+            continue
         fcntl.flock(lock, fcntl.LOCK_SH)
         if os.fstat(lock).st_nlink:
             return path
@@ -103,7 +106,21 @@ def sweep() -> None:
         for path in _candidates(pathlib.Path(base)):
             with _locked_if_dead(path / LOCK) as dead:
                 if dead:
-                    shutil.rmtree(path, ignore_errors=True)
+                    _remove(path)
+            with contextlib.suppress(OSError):
+                path.rmdir()  # empty: who made or removed it was killed when the lock was not there yet, or no more
+
+
+def _remove(directory: str | pathlib.Path) -> None:
+    """Removes a directory, its lock after all else: without it nobody would know whose what is left is."""
+    with contextlib.suppress(OSError):
+        for path in pathlib.Path(directory).iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != LOCK:
+                path.unlink(missing_ok=True)
+        pathlib.Path(directory, LOCK).unlink(missing_ok=True)
+        pathlib.Path(directory).rmdir()
 
 
 def _candidates(directory: pathlib.Path) -> list[pathlib.Path]:

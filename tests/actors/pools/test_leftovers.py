@@ -68,8 +68,26 @@ def test_only_what_has_our_name_is_removed(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     for name in ("tuninglaw-dead", "pymp-dead"):
         (tmp_path / name / leftovers.LOCK).touch()
+    (tmp_path / "tuninglaw-unlocked" / "data").touch()
     leftovers.sweep()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pymp-dead", "tuninglaw-unlocked"]
+
+
+def test_what_is_left_where_a_start_or_a_removal_is_killed_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "tuninglaw-new").mkdir()  # killed before there was a lock in it
+    half = tmp_path / "tuninglaw-half"
+    (half / "pymp-dead").mkdir(parents=True)
+    (half / leftovers.LOCK).touch()
+    (half / "pymp-dead" / "listener").touch()
+    with monkeypatch.context() as killed:
+        killed.setattr(pathlib.Path, "rmdir", lambda path: os._exit(1))
+        child = multiprocessing.get_context("fork").Process(target=leftovers.sweep)
+        child.start()
+        child.join()
+    assert child.exitcode == 1
+    leftovers.sweep()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_with_our_name_is_not_followed(tmp_path, monkeypatch):
