@@ -41,7 +41,7 @@ def make_shared_memory(size: int) -> tuple[SharedMemory, int | None]:
         except FileExistsError:
             continue
         path = SHARED_MEMORY / memory.name
-        if fcntl is None or not path.is_file():
+        if fcntl is None or not SHARED_MEMORY.is_dir():
             return memory, None
         try:
             lock = os.open(path, os.O_RDWR)
@@ -50,6 +50,8 @@ def make_shared_memory(size: int) -> tuple[SharedMemory, int | None]:
                 os.posix_fallocate(lock, 0, size)
                 return memory, lock
             os.close(lock)
+        except FileNotFoundError:  # as above, before it was opened
+            continue
         except OSError:
             memory.close()
             memory.unlink()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from multiprocessing.shared_memory import SharedMemory
 
 import pytest
 
@@ -88,6 +89,24 @@ def test_what_is_left_where_a_start_or_a_removal_is_killed_is_removed(tmp_path, 
     assert child.exitcode == 1
     leftovers.sweep()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_shared_memory_that_is_swept_as_it_is_made_is_made_again(monkeypatch):
+    made = []
+
+    def swept_at_first(*arguments, **keywords):
+        made.append(SharedMemory(*arguments, **keywords))
+        if len(made) == 1:
+            leftovers.sweep()
+        return made[-1]
+
+    monkeypatch.setattr(leftovers, "SharedMemory", swept_at_first)
+    memory, lock = leftovers.make_shared_memory(100)
+    assert memory is made[1]
+    assert lock is not None
+    os.close(lock)
+    memory.close()
+    memory.unlink()
 
 
 def test_a_link_with_our_name_is_not_followed(tmp_path, monkeypatch):
