@@ -115,6 +115,15 @@ def drivers_of(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
+def kill_a_driver(process: psutil.Process, rng: random.Random) -> bool:
+    """Kills one of the drivers of a learner; returns whether there was one."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        if drivers := drivers_of(process):
+            rng.choice(drivers).kill()
+            return True
+    return False
+
+
 def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[str, int]) -> None:
     """Lets a learner train, and kills its drivers."""
     command = [sys.executable, "-c", LEARNER, str(folder / "steady")]
@@ -126,9 +135,7 @@ def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[
     try:
         while time.monotonic() < until and learner.poll() is None:
             time.sleep(KILL_SECONDS * rng.uniform(0.5, 1.5))
-            if drivers := drivers_of(process):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    rng.choice(drivers).kill()
+            if kill_a_driver(process, rng):
                 counts["driver kills"] += 1
                 seen = time.monotonic()
             elif time.monotonic() > seen + HUNG_SECONDS:
@@ -150,7 +157,7 @@ def steadily(folder: pathlib.Path, until: float, samples: Samples, counts: dict[
 def killed(folder: pathlib.Path, until: float, counts: dict[str, int]) -> None:
     """Kills a run's drivers, and its learner again and again, and lets the run come to its end."""
     rng, run, steps, log = random.Random(2), folder / "killed", 200, folder / "killed.log"
-    wanted = law(folder / "untouched", steps, rng)
+    wanted = law(folder / "untouched", steps)
     while time.monotonic() < until:
         with log.open("w") as file:
             life = subprocess.Popen(
@@ -181,14 +188,11 @@ def kills_drivers(life: subprocess.Popen, until: float, rng: random.Random, coun
         with contextlib.suppress(subprocess.TimeoutExpired):
             life.wait(KILL_SECONDS * rng.uniform(0.1, 0.7))
             return True
-        if drivers := drivers_of(process):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                rng.choice(drivers).kill()
-                counts["driver kills in runs with an end"] += 1
+        counts["driver kills in runs with an end"] += kill_a_driver(process, rng)
     return False
 
 
-def law(run: pathlib.Path, steps: int, rng: random.Random) -> str:
+def law(run: pathlib.Path, steps: int) -> str:
     """Returns the digest of the law of a run that nothing happens to."""
     subprocess.run([sys.executable, "-c", KILLED, str(run), str(steps), "2"], check=True)
     return json.loads((run / "summary.json").read_text())["policy_sha256"]
