@@ -14,7 +14,7 @@ class Law:
     """Maps conditions to the knobs that minimise the objective it was trained on: ``law(c) -> x``.
 
     The knobs are the policy's mean action, clipped to [-1, 1], at the state (0, c), in which each knob is at the centre
-    of its range.
+    of its range. It was trained on conditions in [-1, 1]; beyond them it extrapolates, without a word.
 
     Args:
         snapshot: snapshot of a policy that was trained on a tuning problem.

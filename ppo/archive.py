@@ -47,12 +47,14 @@ def describe(contents: Contents) -> str:
     rows = contents.rows
     problem = ", ".join(f"{name} {value}" for name, value in contents.signature.items() if value != {})
     kinds = zip(*np.unique(rows["kind"], return_counts=True), strict=True)
-    counts = ", ".join(f"{count:,} {kind_name(int(kind)).replace('_', ' ')}" for kind, count in kinds)
+    counts = ", ".join(f"{count:,} {kind_name(int(kind))}" for kind, count in kinds)
     lines = [f"problem  {problem}", f"rows     {len(rows):,}{f': {counts}' if counts else ''}"]
     if {"seconds", "failed"} <= set(rows.dtype.names or ()):
         lines.append(f"seconds  {rows['seconds'].sum():.3g} in f; {int(rows['failed'].sum())} failed")
     if contents.lost:
-        lines.append(f"lost     at most {contents.lost}, in flight when the run or a driver was killed, or now")
+        lines.append(
+            f"lost     at most {contents.lost} more: under way when a process was ended, when f raised, or now"
+        )
     if contents.cut:
         lines.append(f"cut      {contents.cut} bytes at the end, which an interrupted write left")
     return "\n".join(lines)

@@ -37,7 +37,8 @@ class Arguments:
     run_dir: tyro.conf.Positional[pathlib.Path]
     """Directory of the run, to which evaluation.json is written; for a law, evaluation.csv and regret.png as well."""
     check: int = 0
-    """Evaluations of f to spend on checking the law beside constant knobs; those of an earlier check count."""
+    """Evaluations of f to spend on checking the law beside constant knobs, 15 or more; those of an earlier check
+    count."""
     pictures: bool = True
     """Draw regret.png (the extra plot)."""
     quiet: bool = False
@@ -119,7 +120,8 @@ def _law_of(files: RunDir, problem: Problem) -> Snapshot:
     """
     path, described = files.path, problem.describe()
     if not (path / "law.npz").is_file():
-        raise UsageError(f"RUN_DIR {files.shown}: there is no law.npz in it yet; go on with --resume {files.shown}")
+        how = f"go on with python -m ppo.train --resume {files.shown}"
+        raise UsageError(f"RUN_DIR {files.shown}: there is no law.npz in it yet; {how}")
     try:
         snapshot = load_snapshot(path / "law.npz")
     except ValueError as error:
@@ -200,6 +202,7 @@ def _write_table(path: pathlib.Path, found: Regret) -> None:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, "python -m ppo.evaluate", argv)
+    check_ranges(Config(check=arguments.check))  # before it is said what is paid
     if arguments.check and not arguments.quiet:
         print(f"--check: {arguments.check} evaluations of f at the most, less those of an earlier check of this law")
     summary = evaluate(arguments.run_dir, arguments.pictures, arguments.check)

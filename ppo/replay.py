@@ -5,6 +5,7 @@ The slot is run in this process, by the policy that acted in it and on the real 
 
 import pathlib
 import pdb
+import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,7 +55,9 @@ def main(argv: list[str]) -> None:
 
     kind = None if arguments.kind is None else Kind[arguments.kind.upper()]
     slot = SlotOfRun(files, arguments.training_step, arguments.slot, kind, arguments.from_start)
-    print(f"slot {slot.task.start} of training step {slot.task.step} ({slot.task.kind.name.lower()})", flush=True)
+    print(f"slot {slot.task.start} of training step {slot.task.step} ({slot.task.kind.name.lower()})")
+    for line in before(slot):
+        print(line, flush=True)  # f may end this process
     for line in describe(slot, _run(slot, arguments.debugger)):
         print(line)
 
@@ -64,9 +67,10 @@ def _run(slot: "SlotOfRun", debugger: bool) -> "SlotRun":
     try:
         run = slot.run()
     except Exception as error:
-        if debugger:
-            _debug(error)
-        raise
+        if not debugger:
+            raise
+        _debug(error)
+        sys.exit(1)
     if debugger and run.error:
         _debug(run.error)
     return run
@@ -77,12 +81,21 @@ def _debug(error: BaseException) -> None:
     pdb.post_mortem(error.__traceback__)
 
 
+def before(slot: "SlotOfRun") -> Iterator[str]:
+    """Yields what is known of a slot of a tuning problem before f is asked: the start, and what f is asked for."""
+    if slot.tuning:
+        trajectory, rows = slot.without_f()
+        yield f"start {_numbers(trajectory.obs[0, 0])}"
+        for row in rows:
+            yield f"time step {row['time_step']}: f is asked for x {_numbers(row['x'])}, c {_numbers(row['c'])}"
+
+
 def describe(slot: "SlotOfRun", run: "SlotRun") -> Iterator[str]:
-    """Yields what a slot did, in words: its start, a line for each time step, and whether the archive has the same."""
-    trajectory, sampled = run.trajectory, slot.task.kind in SAMPLED
-    tuning = trajectory.objectives.size > 0
-    yield f"start {_numbers(trajectory.obs[0, 0])}"
-    if tuning and run.rows["time_step"][0] == 0:
+    """Yields what a slot did, in words: a line for each time step, and whether the archive has the same."""
+    trajectory, sampled, tuning = run.trajectory, slot.task.kind in SAMPLED, slot.tuning
+    if not tuning:
+        yield f"start {_numbers(trajectory.obs[0, 0])}"
+    elif run.rows["time_step"][0] == 0:
         yield f"time step 0: f {_numbers(run.rows['f'][0])}"
     for t, row in enumerate(run.rows[-trajectory.rewards.shape[1] :]):
         logprob = f", log-probability {_numbers(trajectory.logprobs[0, t])}" if sampled else ""

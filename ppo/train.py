@@ -62,14 +62,18 @@ def train(
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
         return _nothing_left(files, summary, quiet)
-    with trainer, _told_how_to_go_on(files), hint_at_replay(files.shown):
+    with trainer, _told_how_to_go_on(files), hint_at_replay(files.shown, config):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
                 law = f", or measure its law with python -m ppo.evaluate {files.shown}" if done else ""
-                raise KeyboardInterrupt(f"after training step {done}; go on with --resume {files.shown}{law}")
+                raise KeyboardInterrupt(f"after training step {done}; {_how_to_go_on(files)}{law}")
             next(trainer)
         return trainer.finish(pictures)
+
+
+def _how_to_go_on(files: RunDir) -> str:
+    return f"go on with python -m ppo.train --resume {files.shown}"
 
 
 @contextlib.contextmanager
@@ -80,7 +84,7 @@ def _told_how_to_go_on(files: RunDir) -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         if str(interrupt) != AT_ONCE:
             raise
-        raise type(interrupt)(f"{AT_ONCE}; go on with --resume {files.shown}") from None
+        raise type(interrupt)(f"{AT_ONCE}; {_how_to_go_on(files)}") from None
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
@@ -106,8 +110,8 @@ def interruptible() -> Iterator[threading.Event]:
         interrupted.set()
         received.append(number)
         again = "Ctrl-C again" if number == signal.SIGINT else "a second signal"
-        below = "\n" if sys.stderr.isatty() else ""  # the bar, and what a terminal shows for Ctrl-C
-        print(f"{below}ending after this training step; {again} ends at once", file=sys.stderr)
+        # Below the bar, and what a terminal shows for Ctrl-C.
+        print(f"\nending after this training step; {again} ends at once", file=sys.stderr)
 
     try:
         with handling_signals(handle):
@@ -130,10 +134,15 @@ def main(argv: list[str]) -> None:
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
     with interruptible() as interrupted:
         try:
-            train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
+            summary = train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
         except NotFiniteError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)
+    from ppo.training.summary import all_failed  # torch comes with it
+
+    if all_failed(summary):
+        print("error: every evaluation of f failed, so that nothing was learned", file=sys.stderr)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

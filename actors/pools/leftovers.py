@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
 
 try:
@@ -51,11 +52,13 @@ def make_shared_memory(size: int) -> tuple[SharedMemory, int | None]:
                 return memory, lock
             os.close(lock)
         except FileNotFoundError:  # as above, before it was opened
-            continue
+            pass
         except OSError:
             memory.close()
             memory.unlink()
             raise
+        memory.close()
+        resource_tracker.unregister(f"/{memory.name}", "shared_memory")  # which would miss it at the end
 
 
 @functools.cache

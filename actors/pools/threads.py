@@ -216,9 +216,11 @@ class ThreadPool(Pool):
             raise DriverError(self._too_long(task), task.alone()) from None
         except _SlotFailedError as failure:
             cause = failure.__cause__
-            raise DriverError(f"a driver failed: {type(cause).__name__}: {cause}", failure.args[0]) from cause
+            slot: Task = failure.args[0]
+            where = f"slot {slot.start} of training step {slot.step}"
+            raise DriverError(f"{where} failed: {type(cause).__name__}: {cause}", slot) from cause
         except Exception as error:
-            raise DriverError(f"a driver failed: {type(error).__name__}: {error}") from error
+            raise DriverError(f"the round failed: {type(error).__name__}: {error}") from error
         told = [collector.failures.first for collector in self._collectors if collector.failures]
         told += [self._too_long(task) for task in current.given_up]
         self.failure = next(filter(None, [self.failure, *told]), "")

@@ -9,6 +9,7 @@ import dataclasses
 import io
 import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
+from actors.pools.base import DriverError
 from env.errors import UsageError, nearest
 from ppo.config.budget import SET_BY_BUDGET
 from ppo.config.fields import Config, flag
@@ -178,6 +180,11 @@ def run_main(main: Callable[[list[str]], None]) -> None:
     except UsageError as error:
         print(f"error: {' '.join(str(error).splitlines())}", file=sys.stderr)
         sys.exit(2)
+    except DriverError as error:
+        if error.__cause__:  # whose traceback shows where it happened; that of the learner, which waited, says nothing
+            traceback.print_exception(error.__cause__)
+        print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt as interrupt:
         words, code = words_and_code(interrupt)
         print(words, file=sys.stderr)

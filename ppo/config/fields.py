@@ -54,7 +54,8 @@ class Config:
     evaluations: int | None = None
     """Evaluations of f that training may spend; sets the training steps, the slots and the schedules (tuning)."""
     check: int = 0
-    """Evaluations of f to spend after training, to measure the law beside the best constant knobs (tuning)."""
+    """Evaluations of f to spend after training, 15 or more, to measure the law beside the best constant knobs
+    (tuning)."""
     reuse: tuple[str, ...] = ()
     """Run directories, or CSV files with columns x_0 .., c_0 .. and f, whose evaluations the run starts from
     (tuning)."""

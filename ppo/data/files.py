@@ -14,7 +14,7 @@ def unwritable(path: pathlib.Path, error: OSError) -> UsageError:
     """Returns the mistake of a run's file that cannot be written, such as on a full disk."""
     return UsageError(
         f"{path}: cannot be written to ({error.strerror or error}); what was written before is kept, so make room or "
-        f"give permission, and go on with --resume {path.parent}"
+        f"give permission, and go on with python -m ppo.train --resume {path.parent}"
     )
 
 

@@ -109,7 +109,7 @@ class Check:
         size, half, unit = abs(self.gain), self.gain_interval, ""
         if self.constant_mean > 0 and self.law_mean > 0:
             size, half, unit = 100 * size / self.constant_mean, 100 * half / self.constant_mean, " %"
-        amount, advice = f"by {size:.3g}{unit} +- {half:.2g}", "spend more, or do not use it"
+        amount, advice = f"by {_short(size, 3)}{unit} +- {_short(half, 2)}", "spend more, or do not use it"
         if self.gain > self.gain_interval:
             return f"better {amount} than the best constant knobs ({means})"
         if self.gain < -self.gain_interval:
@@ -117,6 +117,11 @@ class Check:
         if self.gain > 0:  # a few conditions may not suffice to see even a large gain
             return f"perhaps better, {amount}, than constant knobs: check with more evaluations ({means})"
         return f"no better than constant knobs: {advice} ({means})"
+
+
+def _short(value: float, digits: int) -> str:
+    """Returns a number with so many digits, or all before the point, with no exponent but for very large ones."""
+    return f"{value:.0f}" if 10 ** (digits - 1) <= value < 1e6 else f"{value:.{digits}g}"
 
 
 def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> Check:

@@ -28,7 +28,7 @@ def draw_regret(path: pathlib.Path, found: Regret) -> None:
     else:
         axes[0].plot(np.linspace(0, 100, len(regret)), np.sort(regret), color="#4477aa")
         axes[0].set(xlabel="percent of the conditions")
-    axes[0].set(yscale="log", title="regret: f under the law minus its minimum")
+    axes[0].set(yscale="log", ylabel="regret", title="regret: f under the law minus its minimum")
     colours = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
     axes[1].plot([-1, 1], [-1, 1], color="#aaaaaa", lw=1)
     for j in range(found.knobs.shape[1]):

@@ -7,16 +7,27 @@ from collections.abc import Iterator
 
 from actors.job import TRAINING
 from actors.pools.base import DriverError
+from ppo.config import Config
 
 
 @contextlib.contextmanager
-def hint_at_replay(run_dir: pathlib.Path) -> Iterator[None]:
-    """Adds to the error of a driver how to run the slot alone in which it happened, as the last line of its output."""
+def hint_at_replay(run_dir: pathlib.Path, trained: Config | None = None) -> Iterator[None]:
+    """Adds to the error of a driver how to run the slot alone in which it happened, and how to go on, as last lines.
+
+    Args:
+        run_dir: directory of the run.
+        trained: its configuration, if it is being trained; None where it is over, and does not go on.
+    """
     try:
         yield
     except DriverError as error:
+        named = shlex.quote(str(run_dir))
         if (slot := error.slot) is not None:
             kind = "" if slot.kind in TRAINING else f" --kind {slot.kind.name.lower()}"
             where = f"--training-step {slot.step} --slot {slot.start}{kind}"
-            error.add_note(f"run this slot alone with python -m ppo.replay {shlex.quote(str(run_dir))} {where}")
+            error.add_note(f"run this slot alone with python -m ppo.replay {named} {where}")
+        if trained is not None:
+            keeps = trained.on_failure == "stop" and trained.problem().family == "tuning"
+            or_keep = "; --on-failure infeasible beside it keeps such an evaluation as failed" if keeps else ""
+            error.add_note(f"once that is mended, go on with python -m ppo.train --resume {named}{or_keep}")
         raise

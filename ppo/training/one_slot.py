@@ -8,6 +8,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from actors.job import TRAINING, Kind, Task
+from actors.pools.failed_slots import FailedSlots
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
@@ -106,6 +107,7 @@ class SlotOfRun:
 
     Attributes:
         task: the slot, as a task.
+        tuning: whether it is one of a tuning problem.
 
     Raises:
         UsageError: there is no such slot, or the policy that acts in it cannot be had.
@@ -116,15 +118,15 @@ class SlotOfRun:
         if step < 0:
             raise UsageError(f"--training-step {step}: must be 0 or more")
         config = _resolved(files, slot if kind in CHECKS else None)
-        tuning = config.problem().family == "tuning"
-        if tuning and run_again:
+        self.tuning = config.problem().family == "tuning"
+        if self.tuning and run_again:
             raise UsageError("--from-start: only for an environment that is no tuning problem, whose archive answers")
         torch.set_num_threads(config.torch_threads)
         self._job = make_job(config, make_evaluator(config)[1])
         self._archive = RunArchive(config, self._job, files.path, f"RUN_DIR {files.shown}")
         with threadpool_limits(1, "blas"):  # as in training: more threads may change the last bits
             learner = self._learner(config, step)
-            self._learn_until(learner, step, run_again or tuning)
+            self._learn_until(learner, step, run_again or self.tuning)
             self.task = self._checked(learner, step, slot, kind)
             self._snapshot = self._policy(learner)
 
@@ -209,6 +211,16 @@ class SlotOfRun:
         with threadpool_limits(1, "blas"):
             trajectory = collector.run(self.task)
         collector.close()
-        row, evaluated = row_type(self._job), self._job.evaluate_starts
-        rows = rows_of(trajectory, self.task.kind, self.task.step, row, evaluated)
-        return SlotRun(trajectory, rows, self._archive.rows_of(self.task), failures.first, failures.error)
+        return SlotRun(
+            trajectory, self._rows(trajectory), self._archive.rows_of(self.task), failures.first, failures.error
+        )
+
+    def without_f(self) -> tuple[Trajectory, np.ndarray]:
+        """Returns trajectory and rows of a slot of a tuning problem, in which no value of f is known yet."""
+        trajectory = FailedSlots(self._job).trajectory(self.task, self._snapshot)
+        return trajectory, self._rows(trajectory)
+
+    def _rows(self, trajectory: Trajectory) -> np.ndarray:
+        """Returns the rows of the slot, as the archive would hold them."""
+        evaluated = self._job.evaluate_starts
+        return rows_of(trajectory, self.task.kind, self.task.step, row_type(self._job), evaluated)

@@ -13,6 +13,7 @@ from ppo.config import ResolvedConfig
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.evaluation.regret import regret_words
 from ppo.training.run_dir import Row, RunDir
+from ppo.training.summary import all_failed, evaluations_of
 from ppo.training.timing import PHASES, Timing
 
 
@@ -111,12 +112,15 @@ TOO_LARGE = "f is too large, or below -1 where its logarithm is asked for"
 
 def _results(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Returns the lines of the table on how good the law is; None stands for what is not finite."""
+    if all_failed(summary):
+        return [("result", "every evaluation of f failed: nothing was learned, and the law is not to be used")]
     score, lines = summary["eval"], []
     failed = "f failed at all conditions, or " if summary["failed_evaluations"] else ""
     not_finite = f"not finite: {failed}{TOO_LARGE}"
     if score["final"] is not None:
         mean = "not finite" if score["last_1000_mean"] is None else f"{score['last_1000_mean']:.4g}"
-        text = f"{score['final']:.4g} (best {score['best']:.4g}, mean of the last 1,000 training steps {mean})"
+        steps = "the last 1,000" if summary["training_steps"] > 1000 else "all"
+        text = f"{score['final']:.4g} (best {score['best']:.4g}, mean of {steps} training steps {mean})"
         lines.append(("result", f"{score['metric']} {text}"))
     if "not_finite" in score:
         best = "" if score["best"] is None else f"; the best of the others {score['best']:.4g}"
@@ -139,19 +143,20 @@ def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list
     spent = f"{summary['env_steps']:,} env steps"
     if summary["objective_evaluations"]:
         spent += f", {summary['objective_evaluations']:,} evaluations of f"
-        others = {"eval_evaluations": "to evaluate the law", "lost_evaluations": "in flight at kills or failed"}
+        others = {"eval_evaluations": "to evaluate the law", "lost_evaluations": "of which nothing was recorded"}
         spent += "".join(f", {summary[name]:,} {what}" for name, what in others.items() if summary[name])
         if "check" in summary:
             spent += f", {summary['check']['evaluations']} to check it"
     lines.append(("spent", spent))
-    if summary["failed_evaluations"]:
+    if failed := summary["failed_evaluations"]:
         under_law = summary.get("regret", {}).get("failed", 0)
         also = f"; f fails under the law at {under_law} of the conditions of the regret" if under_law else ""
-        lines.append(("failed", f"{summary['failed_evaluations']:,} evaluations of f{also}"))
+        lines.append(("failed", f"{failed:,} of {evaluations_of(summary):,} evaluations of f{also}"))
     parts = ", ".join(f"{phase} {timing.totals[phase]:.1f} s" for phase in PHASES)
     lines.append(("time", f"{timing.loop:.1f} s: {parts}"))
     use = summary["resources"]
-    usage = f"{use['cpu_percent']:.0f} % CPU, {use['peak_memory_mb']:,.0f} MB in {use['processes']} processes"
+    usage = f"{use['cpu_percent']:.0f} % CPU, {use['peak_memory_mb']:,.0f} MB in {use['processes']} process"
+    usage += "" if use["processes"] == 1 else "es"
     if "gpu_percent" in use:
         usage += f", {use['gpu_percent']:.0f} % GPU"
     lines.append(("machine", usage))

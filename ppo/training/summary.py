@@ -33,3 +33,15 @@ def summarise(
     if (judgement := learner.judgement()) is not None:
         summary["model"] = judgement.as_json()
     return summary | known_regret(config, law)
+
+
+def evaluations_of(summary: dict[str, Any]) -> int:
+    """Returns how many evaluations of f a run has made: to train, for its scores, and for its check."""
+    of_check = summary["check"]["evaluations"] if "check" in summary else 0
+    return summary["objective_evaluations"] + summary["eval_evaluations"] + of_check
+
+
+def all_failed(summary: dict[str, Any]) -> bool:
+    """Returns whether every evaluation of f failed, so that nothing was learned."""
+    failed = summary.get("failed_evaluations", 0)  # none in a run of an earlier version
+    return failed > 0 and failed == evaluations_of(summary)

@@ -63,7 +63,7 @@ def test_what_was_lost_cut_and_failed_is_told(trained):
     told = describe(dataclasses.replace(contents, lost=12, cut=34)).splitlines()
     assert told[2].endswith("; 2 failed")
     assert told[3:] == [
-        "lost     at most 12, in flight when the run or a driver was killed, or now",
+        "lost     at most 12 more: under way when a process was ended, when f raised, or now",
         "cut      34 bytes at the end, which an interrupted write left",
     ]
 
@@ -108,5 +108,5 @@ def test_rows_of_a_kind_that_is_not_known_are_counted_by_its_number(tmp_path, ca
     rows["kind"] = 1, 99, 99
     (tmp_path / NAME).write_bytes(new_archive({"env": "another"}, rows))
     main([str(tmp_path), "--csv", str(tmp_path / "all.csv")])
-    assert capsys.readouterr().out.splitlines()[:2] == ["problem  env another", "rows     3: 1 collect, 2 kind 99"]
+    assert capsys.readouterr().out.splitlines()[:2] == ["problem  env another", "rows     3: 1 collect, 2 kind_99"]
     assert (tmp_path / "all.csv").read_text().count("kind_99") == 2

@@ -195,11 +195,14 @@ def test_a_known_optimum_may_be_checked_too(trained):
     assert evaluate(run, pictures=False) == found
 
 
-def test_a_check_that_is_too_small_or_not_kept_is_refused(trained, paid):
+def test_a_check_that_is_too_small_or_not_kept_is_refused(trained, paid, capsys):
     run, _ = trained()
     paid.clear()
     with pytest.raises(UsageError, match="--check 3: must be at least 15"):
         evaluate(run, check=3)
+    with pytest.raises(UsageError, match="--check 6: must be at least 15"):
+        main([str(run), "--check", "6"])
+    assert not capsys.readouterr().out  # no payment is announced
     (run / NAME).unlink()
     with pytest.raises(UsageError, match=r"there is no archive.bin in it, in which the evaluations would be kept"):
         evaluate(run, check=30)
@@ -236,7 +239,7 @@ def test_a_directory_without_a_finished_run_is_refused(tmp_path):
     with pytest.raises(UsageError, match="not a run directory"):
         evaluate(tmp_path)
     (tmp_path / "config.json").write_text(resolve(Config()).to_json())
-    with pytest.raises(UsageError, match=r"there is no law.npz in it yet; go on with --resume"):
+    with pytest.raises(UsageError, match=r"there is no law.npz in it yet; go on with python -m ppo.train --resume"):
         evaluate(tmp_path)
     (tmp_path / "law.npz").write_bytes(b"PK")
     with pytest.raises(UsageError, match=r"its law.npz is damaged or of another version"):

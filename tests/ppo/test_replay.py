@@ -168,12 +168,14 @@ def test_a_control_run_that_failed_has_the_checkpoint_of_its_step(tmp_path, monk
 def test_what_happened_is_shown_to_the_last_bit(tuned, capsys):
     path, _ = tuned
     main([str(path), "--training-step", "3", "--slot", "1"])
-    head, start, first, second, verdict = capsys.readouterr().out.splitlines()
+    head, start, *asked, first, second, verdict = capsys.readouterr().out.splitlines()
     rows = read_archive(path / NAME, "").rows
     one, two = rows[(rows["kind"] == Kind.COLLECT) & (rows["step"] == 3) & (rows["slot"] == 1)]
     assert head == "slot 1 of training step 3 (collect)"
     assert start.startswith("start [")
     assert start.endswith(f"{one['c'][0].item()!r}]")
+    of_rows = [f"f is asked for x {row['x'].tolist()!r}, c {row['c'].tolist()!r}" for row in (one, two)]
+    assert asked == [f"time step {number}: {text}" for number, text in enumerate(of_rows, 1)]
     for number, line, row in ((1, first, one), (2, second, two)):
         assert line.startswith(f"time step {number}: action [")
         assert line.endswith(f", f {row['f'].item()!r}")
@@ -235,7 +237,9 @@ def test_the_error_of_a_slot_names_the_command_that_runs_it_alone(env, error, op
     config = Config(env=env, drivers=drivers, hidden_sizes=(8,), **options)
     with pytest.raises(DriverError, match=error) as failed:
         run(config, tmp_path / "a run")
-    (note,) = failed.value.__notes__
+    note, then = failed.value.__notes__
+    assert then.startswith(f"once that is mended, go on with python -m ppo.train --resume '{tmp_path}/a run'")
+    assert ("--on-failure infeasible" in then) == ("Countdown" not in env)  # tuning problems alone may fail
     command = note.removeprefix("run this slot alone with python -m ppo.replay ")
     assert command.startswith(f"'{tmp_path}/a run' --training-step 0 --slot ")
     with pytest.raises(ValueError, match=error):

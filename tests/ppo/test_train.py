@@ -212,7 +212,7 @@ class SetAfter(threading.Event):
 def test_an_interrupted_training_ends_after_its_step(steps, tmp_path):
     config = dataclasses.replace(SMALL, training_steps=3, drivers=0)
     law = f", or measure its law with python -m ppo.evaluate {tmp_path / 'run'}" if steps else ""
-    message = rf"^after training step {steps}; go on with --resume {tmp_path / 'run'}{law}$"
+    message = rf"^after training step {steps}; go on with python -m ppo.train --resume {tmp_path / 'run'}{law}$"
     with pytest.raises(KeyboardInterrupt, match=message):
         train(config, tmp_path / "run", quiet=True, interrupted=SetAfter(steps))
     if steps:

@@ -100,9 +100,12 @@ def test_shared_memory_that_is_swept_as_it_is_made_is_made_again(monkeypatch):
             leftovers.sweep()
         return made[-1]
 
+    missed = []
     monkeypatch.setattr(leftovers, "SharedMemory", swept_at_first)
+    monkeypatch.setattr(leftovers.resource_tracker, "unregister", lambda *what: missed.append(what))
     memory, lock = leftovers.make_shared_memory(100)
     assert memory is made[1]
+    assert missed == [(f"/{made[0].name}", "shared_memory")]  # else it is told at the end of the process
     assert lock is not None
     os.close(lock)
     memory.close()

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from actors.pools.base import DriverError
 from env import UsageError
 from ppo import Config, resolve
 from ppo.config.command_line import (
@@ -186,6 +187,33 @@ def test_a_command_ends_with_a_code_and_one_line(error, code, line, monkeypatch,
         run_main(main)
     assert end.value.code == code
     assert capsys.readouterr().err == line
+
+
+def test_the_error_of_a_driver_shows_where_it_was_raised_and_what_to_do(monkeypatch, capsys):
+    def main(argv):
+        error = DriverError("slot 3 of training step 0 failed: division by zero")
+        error.add_note("run this slot alone")
+        try:
+            objective()
+        except ZeroDivisionError as cause:
+            raise error from cause
+
+    def objective():
+        return 1 / 0
+
+    monkeypatch.setattr(sys, "argv", ["command"])
+    with pytest.raises(SystemExit) as end:
+        run_main(main)
+    assert end.value.code == 1
+    first, *trace, cause, last, note = capsys.readouterr().err.splitlines()
+    assert first.startswith("Traceback")
+    assert any("in objective" in line for line in trace)
+    assert not any("run_main" in line for line in trace)  # nor what else the learner was at
+    assert (cause, last, note) == (
+        "ZeroDivisionError: division by zero",
+        "error: slot 3 of training step 0 failed: division by zero",
+        "run this slot alone",
+    )
 
 
 def test_a_failure_of_the_program_is_left_to_python(monkeypatch):

@@ -138,6 +138,12 @@ OUTCOMES = {
 }
 
 
+def test_large_amounts_have_no_exponent():
+    """As where the law's f is a hundredth of what constant knobs give, or the interval wider than the gain."""
+    made = dataclasses.replace(found(), constant_mean=10.0, gain=150.0, gain_interval=12.0)
+    assert made.words().startswith("better by 1500 % +- 120 than the best constant knobs")
+
+
 @pytest.mark.parametrize(("check", "outcome", "means"), OUTCOMES.values(), ids=OUTCOMES)
 def test_the_outcome_in_words(check, outcome, means):
     where = f"8 fresh conditions, 95 %; noise of f {check.noise:.2g}"

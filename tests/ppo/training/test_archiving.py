@@ -174,7 +174,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_it_can_go_on(whole, tmp_path, 
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "cannot be written to (File too large)" in done.stderr
-    assert f"go on with --resume {tmp_path / 'run'}" in done.stderr
+    assert f"go on with python -m ppo.train --resume {tmp_path / 'run'}" in done.stderr
     summary = run(RunDir(tmp_path / "run").config(), tmp_path / "run", resume=True)
     assert bits(tmp_path / "run", summary) == bits(*whole)
     assert paid(summary) <= os.path.getsize(tmp_path / "count") <= paid(summary) + summary["lost_evaluations"]

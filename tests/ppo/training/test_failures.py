@@ -12,7 +12,8 @@ from ppo import Config, resolve
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.model import ModelLearner
 from ppo.data.archive import NAME, read_archive
-from ppo.train import train
+from ppo.train import main, train
+from ppo.training.progress import _results
 from ppo.training.run_dir import RunDir
 from ppo.training.trainer import Trainer
 from tests.ppo.algorithm.model.quick import quick
@@ -208,7 +209,20 @@ def test_a_run_in_which_all_fails_comes_to_its_end(budget, tmp_path):
 def test_a_score_that_all_failures_leave_without_a_value_says_so(tmp_path, capsys):
     train(config_of("none", "raise", keywords={"limit": -2}), tmp_path / "run", pictures=False)
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  result")]
-    assert line.startswith("  result  mean_objective of 4 evaluations not finite: f failed at all conditions, ")
+    assert line == "  result  every evaluation of f failed: nothing was learned, and the law is not to be used"
+    summary = RunDir(tmp_path / "run").summary()
+    summary["failed_evaluations"] -= 1  # of those of training one was sound, and of those of its scores none
+    ((_, words),) = _results(summary)
+    assert words.startswith("mean_objective of 4 evaluations not finite: f failed at all conditions, ")
+
+
+def test_a_command_says_by_its_exit_code_that_all_failed(tmp_path, capsys):
+    (tmp_path / "config.json").write_text(config_of("model", "raise", keywords={"limit": -2}).to_json())
+    command = ["--config", str(tmp_path / "config.json"), "--run-dir", str(tmp_path / "run"), "--no-pictures"]
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.endswith("error: every evaluation of f failed, so that nothing was learned\n")
 
 
 def test_why_the_first_one_failed_is_said_once_and_how_many_did_at_the_end(tmp_path, capsys):
@@ -216,7 +230,8 @@ def test_why_the_first_one_failed_is_said_once_and_how_many_did_at_the_end(tmp_p
     output = capsys.readouterr()
     assert output.err.count("an evaluation of f failed, and counts as worse than any other (ValueError: the probe") == 1
     (line,) = [line for line in output.out.splitlines() if line.startswith("  failed")]
-    assert line.split()[2:5] == ["evaluations", "of", "f"]
+    total = sum(RunDir(tmp_path / "run").summary()[f"{name}_evaluations"] for name in ("objective", "eval"))
+    assert line.split()[2:] == ["of", f"{total:,}", "evaluations", "of", "f"]
 
 
 def test_failures_of_an_earlier_run_are_known_to_the_model(tmp_path):
