@@ -188,8 +188,9 @@ def _dealing(step: int, drivers: int) -> tuple[float, float]:
     collector = Collector(standard_job(Problem("ppo.experiments.workloads:RecordedCostAckley")))
     collector.update(fresh_snapshot(step))
     RecordedCostAckley.calls.clear()
-    collector.run(Task(Kind.COLLECT, step, 0, 64))
-    slots = np.sum(RecordedCostAckley.calls, axis=0) / 1000
+    task = Task(Kind.COLLECT, step, 0, 64)
+    collector.run(task)
+    slots = np.concatenate(RecordedCostAckley.calls).reshape(-1, task.stop).sum(axis=0) / 1000  # over its time steps
     free = [0.0] * drivers
     for seconds in slots:
         first = free.index(min(free))
