@@ -1,5 +1,6 @@
 """Random numbers keyed by their purpose (seed, training step, stream, slot, ...), never by driver or time."""
 
+import math
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -55,6 +56,6 @@ def slot_numbers(
     Returns:
         Random numbers, ``[len(rows), *shape]``.
     """
-    if np.prod(shape) <= SLICED:
+    if math.prod(shape) <= SLICED:
         return getattr(generator(*key), method)((slots, *shape))[rows]
     return np.stack([getattr(generator(*key, slot), method)(tuple(shape)) for slot in range(rows.start, rows.stop)])

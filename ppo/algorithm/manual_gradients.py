@@ -7,6 +7,7 @@ float32 a gradient is off by 1e-7 of itself, a ratio of probabilities at a std o
 """
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,7 @@ class Buffers:
                 flat[: n * width].reshape(n, width) for flat, width in zip(self._wide, self._widths, strict=True)
             ]
             sizes = [(self._k, n, width) for width in (*self._widths, *self._widths)]
-            both = [flat[: int(np.prod(size))].reshape(size) for flat, size in zip(self._flat, sizes, strict=True)]
+            both = [flat[: math.prod(size)].reshape(size) for flat, size in zip(self._flat, sizes, strict=True)]
             self.all, self.slopes = both[:depth], both[depth:]
             self.obs, self.ones = self._rows[0][: n * self._obs_dim].reshape(n, self._obs_dim), self._rows[1][None, :n]
         return self
