@@ -96,8 +96,11 @@ def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[s
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[threading.Event]:
+def interruptible(quiet: bool) -> Iterator[threading.Event]:
     """Turns the first Ctrl-C or SIGTERM into an event, so that a step is finished and saved; a second ends at once.
+
+    Args:
+        quiet: no bar is shown, below which what is said would have to begin.
 
     Raises:
         Terminated: where the training ended for that event, and it was SIGTERM.
@@ -110,8 +113,8 @@ def interruptible() -> Iterator[threading.Event]:
         interrupted.set()
         received.append(number)
         again = "Ctrl-C again" if number == signal.SIGINT else "a second signal"
-        # Below the bar, and what a terminal shows for Ctrl-C.
-        print(f"\nending after this training step; {again} ends at once", file=sys.stderr)
+        below = "" if quiet and not sys.stderr.isatty() else "\n"  # the bar, and what a terminal shows for Ctrl-C
+        print(f"{below}ending after this training step; {again} ends at once", file=sys.stderr)
 
     try:
         with handling_signals(handle):
@@ -132,7 +135,7 @@ def main(argv: list[str]) -> None:
         given = {name: getattr(arguments, name) for name in names}
         config = dataclasses.replace(RunDir(run_dir).config("--resume"), **given)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
-    with interruptible() as interrupted:
+    with interruptible(arguments.quiet) as interrupted:
         try:
             summary = train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
         except NotFiniteError as error:
