@@ -22,6 +22,7 @@ from env.make import Problem
 from ppo.config import Config, resolve
 from ppo.config.command_line import parse_as, run_main
 from ppo.config.resolution import check_ranges
+from ppo.data.files import how_to_go_on
 from ppo.evaluation.held_out import RandomActions, TrainedPolicy, held_out_returns
 from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret, regret_words
 from ppo.training.hints import hint_at_replay
@@ -120,8 +121,7 @@ def _law_of(files: RunDir, problem: Problem) -> Snapshot:
     """
     path, described = files.path, problem.describe()
     if not (path / "law.npz").is_file():
-        how = f"go on with python -m ppo.train --resume {files.shown}"
-        raise UsageError(f"RUN_DIR {files.shown}: there is no law.npz in it yet; {how}")
+        raise UsageError(f"RUN_DIR {files.shown}: there is no law.npz in it yet; {how_to_go_on(files.shown)}")
     try:
         snapshot = load_snapshot(path / "law.npz")
     except ValueError as error:

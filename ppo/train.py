@@ -14,6 +14,7 @@ from ppo.config import Config, resolve
 from ppo.config.command_line import FROM_NOW_ON, WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.config.memory import check_memory
 from ppo.config.signals import handling_signals, raise_for
+from ppo.data.files import how_to_go_on
 from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir, check_free, default_path
 
@@ -67,13 +68,9 @@ def train(
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
                 law = f", or measure its law with python -m ppo.evaluate {files.shown}" if done else ""
-                raise KeyboardInterrupt(f"after training step {done}; {_how_to_go_on(files)}{law}")
+                raise KeyboardInterrupt(f"after training step {done}; {how_to_go_on(files.shown)}{law}")
             next(trainer)
         return trainer.finish(pictures)
-
-
-def _how_to_go_on(files: RunDir) -> str:
-    return f"go on with python -m ppo.train --resume {files.shown}"
 
 
 @contextlib.contextmanager
@@ -84,7 +81,7 @@ def _told_how_to_go_on(files: RunDir) -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         if str(interrupt) != AT_ONCE:
             raise
-        raise type(interrupt)(f"{AT_ONCE}; {_how_to_go_on(files)}") from None
+        raise type(interrupt)(f"{AT_ONCE}; {how_to_go_on(files.shown)}") from None
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:

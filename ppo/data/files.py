@@ -10,11 +10,16 @@ from env.errors import UsageError
 from ppo.data import disk as used
 
 
+def how_to_go_on(run_dir: str | pathlib.Path) -> str:
+    """Returns, for messages, the command that goes on with a run."""
+    return f"go on with python -m ppo.train --resume {run_dir}"
+
+
 def unwritable(path: pathlib.Path, error: OSError) -> UsageError:
     """Returns the mistake of a run's file that cannot be written, such as on a full disk."""
     return UsageError(
         f"{path}: cannot be written to ({error.strerror or error}); what was written before is kept, so make room or "
-        f"give permission, and go on with python -m ppo.train --resume {path.parent}"
+        f"give permission, and {how_to_go_on(path.parent)}"
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from actors.job import TRAINING
 from actors.pools.base import DriverError
 from ppo.config import Config
+from ppo.data.files import how_to_go_on
 
 
 @contextlib.contextmanager
@@ -29,5 +30,5 @@ def hint_at_replay(run_dir: pathlib.Path, trained: Config | None = None) -> Iter
         if trained is not None:
             keeps = trained.on_failure == "stop" and trained.problem().family == "tuning"
             or_keep = "; --on-failure infeasible beside it keeps such an evaluation as failed" if keeps else ""
-            error.add_note(f"once that is mended, go on with python -m ppo.train --resume {named}{or_keep}")
+            error.add_note(f"once that is mended, {how_to_go_on(named)}{or_keep}")
         raise

@@ -155,8 +155,8 @@ def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list
     parts = ", ".join(f"{phase} {timing.totals[phase]:.1f} s" for phase in PHASES)
     lines.append(("time", f"{timing.loop:.1f} s: {parts}"))
     use = summary["resources"]
-    usage = f"{use['cpu_percent']:.0f} % CPU, {use['peak_memory_mb']:,.0f} MB in {use['processes']} process"
-    usage += "" if use["processes"] == 1 else "es"
+    processes = "1 process" if use["processes"] == 1 else f"{use['processes']} processes"
+    usage = f"{use['cpu_percent']:.0f} % CPU, {use['peak_memory_mb']:,.0f} MB in {processes}"
     if "gpu_percent" in use:
         usage += f", {use['gpu_percent']:.0f} % GPU"
     lines.append(("machine", usage))
