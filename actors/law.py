@@ -1,92 +1,175 @@
 """A deployed tuning law, which maps conditions to knobs and needs NumPy alone."""
 
 import os
-from typing import Any, BinaryIO
+import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from actors.npz import read_npz
+from actors.law_file import About, read_law, save_law
 from actors.policy import Policy
+from actors.single import single_mode
 from actors.snapshot import Snapshot
+from env.coordinates import Coordinates, value_on_step
+from env.errors import UsageError, nearest
+
+BEYOND = 1e-9  # of the range, by which rounding may carry a condition out of it
+
+
+class OutsideRangeWarning(UserWarning):
+    """A law is asked for knobs under conditions on which it was not trained."""
 
 
 class Law:
-    """Maps conditions to the knobs that minimise the objective it was trained on: ``law(c) -> x``.
+    """Maps conditions to the knobs that minimise the objective it was trained on.
 
-    The knobs are the policy's mean action, clipped to [-1, 1], at the state (0, c), in which each knob is at the centre
-    of its range. It was trained on conditions in [-1, 1]; beyond them it extrapolates, without a word.
+    By name, ``law(vin=12, iout=3)``, conditions and knobs are in their units; a knob has a value that it can have, and
+    arrays give arrays. Without names, ``law(c)``, both are normalised, in [-1, 1]. The knobs are the policy's mean
+    action at the state (0, c), in which each knob is at the centre of its range. Under conditions outside of the range
+    it was trained on, it gives the knobs of the nearest ones inside, with an ``OutsideRangeWarning``.
 
     Args:
         snapshot: snapshot of a policy that was trained on a tuning problem.
+        about: what it is of; None for knobs ``x_0`` .. and conditions ``c_0`` .. in [-1, 1].
+
+    Attributes:
+        knobs, conditions: how many there are.
+        knob_coordinates, condition_coordinates: their names, units, ranges and kinds.
+        about: what it is of, and how it came about.
 
     Raises:
         ValueError: the policy is not that of a tuning problem.
     """
 
-    def __init__(self, snapshot: Snapshot):
+    def __init__(self, snapshot: Snapshot, about: About | None = None):
         if snapshot.spec.head != "gaussian" or snapshot.spec.obs_dim <= snapshot.spec.action_dim:
             raise ValueError("not the policy of a tuning problem: its state must hold knobs and conditions")
         self.knobs = snapshot.spec.action_dim
         self.conditions = snapshot.spec.obs_dim - self.knobs
+        self.about = about or About()
+        self.knob_coordinates = self.about.knobs or Coordinates.plain("x", self.knobs, "knobs")
+        self.condition_coordinates = self.about.conditions or Coordinates.plain("c", self.conditions, "conditions")
         self._policy = Policy(snapshot)
+        self._one = single_mode(self._policy)
+        self._knob_items = list(self.knob_coordinates.items())  # of which a query asks too often to make them anew
+        self._condition_items = list(self.condition_coordinates.items())
+        self._names = frozenset(self.condition_coordinates)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Law":
-        """Reads ``law.npz`` of a run directory; nothing in it is executed."""
-        return cls(load_snapshot(path))
-
-    def __call__(self, conditions: Any) -> np.ndarray:
-        """Returns knobs ``[m, knobs]`` in [-1, 1] for conditions ``[m, conditions]``, or one row for one row.
+        """Reads ``law.npz`` of a run directory; nothing in it is executed.
 
         Raises:
-            ValueError: the conditions have another shape.
+            OSError: the file cannot be read.
+            ValueError: it is damaged, or no law.
         """
+        return cls(*read_law(path))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the law as one file, which ``load`` reads with NumPy alone.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with open(path, "wb") as file:  # np.savez would add a suffix to a path that has another one
+            save_law(file, self._policy.snapshot, self.about)
+
+    def __call__(self, conditions: Any = None, /, **named: Any) -> Any:
+        """Returns the knobs for conditions.
+
+        Args:
+            conditions: normalised, ``[m, conditions]``, or one row.
+            **named: in units, each one value or an array; in place of ``conditions``.
+
+        Returns:
+            Knobs ``[m, knobs]`` in [-1, 1], or one row for one row; by name, in units, where conditions are named.
+
+        Raises:
+            ValueError: the conditions have another shape or other names, or are not all numbers.
+        """
+        if conditions is not None and not named:
+            return self._normalised(conditions)
+        z = self._place(conditions, named)
+        if isinstance(z, list):
+            x = [min(max(value, -1.0), 1.0) for value in self._one(z).tolist()]  # NumPy's clip takes many times as long
+            if steps := self._policy.spec.steps:
+                x = [value_on_step(value, step) for value, step in zip(x, steps, strict=True)]
+            return {name: one.in_units(value) for (name, one), value in zip(self._knob_items, x, strict=True)}
+        knobs = self._normalised(z.reshape(-1, self.conditions)).reshape(*z.shape[:-1], self.knobs)
+        return self.knob_coordinates.in_units(knobs)
+
+    def _normalised(self, conditions: Any) -> np.ndarray:
+        """Returns knobs in [-1, 1] for conditions in [-1, 1]; see ``__call__``."""
         c = np.asarray(conditions, np.float64)
-        rows = np.atleast_2d(c)
-        if rows.shape[1:] != (self.conditions,):
-            raise ValueError(f"conditions of shape {c.shape} where the law takes [m, {self.conditions}]")
-        knobs = np.clip(self._policy.mode(centre_states(rows, self.knobs)), -1, 1)
+        rows = self._inside(np.atleast_2d(c), c.shape)
+        knobs = self._policy.valid(self._policy.mode(centre_states(rows, self.knobs)))
         return knobs[0] if c.ndim == 1 else knobs
 
-    def uncertainty(self, conditions: Any) -> np.ndarray:
-        """Returns how uncertain f is at the law's knobs: its standard deviation by the critic, ``[m]`` or one number.
+    def _inside(self, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Returns conditions ``[m, conditions]`` that lie in the range, or the nearest ones with a warning."""
+        if rows.shape[1:] != (self.conditions,):
+            raise ValueError(f"conditions of shape {shape} where the law takes [m, {self.conditions}]")
+        if np.isnan(rows).any():
+            raise ValueError("conditions must not be NaN")
+        if np.abs(rows).max(initial=0.0) <= 1:
+            return rows
+        self._warn(np.flatnonzero((np.abs(rows) > 1 + BEYOND).any(axis=0)).tolist())
+        return np.clip(rows, -1, 1)
+
+    def _warn(self, outside: list[int]) -> None:
+        """Warns of conditions, by number, that lie outside of their range."""
+        for name, one in (self._condition_items[j] for j in outside):
+            bounds = f"{one.low:g} to {one.high:g}{f' {one.unit}' if one.unit else ''}"
+            what = f"{name} is outside of {bounds}, on which the law was trained; it gives the knobs of the nearest one"
+            warnings.warn(what, OutsideRangeWarning, stacklevel=4)
+
+    def _place(self, conditions: Any, named: Mapping[str, Any]) -> Any:
+        """Returns normalised conditions, ``[..., conditions]``, for named ones: a list where each is a single value.
 
         Raises:
-            ValueError: the law has no critic, or the conditions have another shape.
+            ValueError: names are missing or unknown, or a value is none.
+        """
+        if conditions is not None or named.keys() != self._names:
+            raise ValueError(self._wrong_names(named))
+        try:
+            z = [one.normalised(named[name]) for name, one in self._condition_items]
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        if all(isinstance(value, float) for value in z):
+            if max(map(abs, z)) > 1:
+                self._warn([j for j, value in enumerate(z) if abs(value) > 1 + BEYOND])
+                z = [min(max(value, -1.0), 1.0) for value in z]
+            return z
+        return np.stack(np.broadcast_arrays(*z), axis=-1)
+
+    def _wrong_names(self, named: Mapping[str, Any]) -> str:
+        takes = ", ".join(self.condition_coordinates)
+        unknown = [name for name in named if name not in self.condition_coordinates]
+        if unknown:
+            hint = nearest(unknown[0], self.condition_coordinates)
+            return f"the law takes no condition {unknown[0]}{hint}; it takes {takes}"
+        return f"the law takes {takes}, each once; or normalised conditions [m, {self.conditions}] without names"
+
+    def uncertainty(self, conditions: Any = None, /, **named: Any) -> Any:
+        """Returns how uncertain f is at the law's knobs: its standard deviation by the critic, ``[m]`` or one number.
+
+        It takes what the law itself takes.
+
+        Raises:
+            ValueError: the law has no critic, or the conditions are not such as the law takes.
         """
         critic = self._policy.snapshot.critic
         if critic is None:
             raise ValueError("the law has no critic: only one that was trained with a model and several components has")
-        rows = np.atleast_2d(np.asarray(conditions, np.float64))
+        c = np.asarray(conditions if conditions is not None and not named else self._place(conditions, named))
+        rows = np.atleast_2d(c.reshape(-1, c.shape[-1]))
         states = np.concatenate([np.atleast_2d(self(rows)), rows], axis=1)
         mean, std = critic.mean(states), critic.std(states)
         found = critic.unwarped(mean + std) - critic.unwarped(mean)
-        return found[0] if np.ndim(conditions) == 1 else found
+        return found[0] if c.ndim == 1 else found.reshape(c.shape[:-1])
 
 
 def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
     """Returns the states ``[m, knobs + conditions]`` at which a law is evaluated, with the knobs at 0."""
     return np.concatenate([np.zeros((len(conditions), knobs)), conditions], axis=1)
-
-
-def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
-    """Reads the snapshot in a ``law.npz``; nothing in it is executed.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: it is damaged, or no law.
-    """
-    what = f"{os.fspath(path)} is damaged, or no law"
-    arrays = read_npz(path, what)
-    message = arrays.get("snapshot")
-    if len(arrays) != 1 or message is None or message.dtype != np.uint8 or message.ndim != 1:
-        raise ValueError(f"{what} (it does not hold the bytes of a snapshot)")
-    try:
-        return Snapshot.from_bytes(message.tobytes())
-    except ValueError as error:
-        raise ValueError(f"{what} ({error})") from None
-
-
-def save_law(file: str | os.PathLike[str] | BinaryIO, snapshot: Snapshot) -> None:
-    """Writes a snapshot as ``law.npz``."""
-    np.savez(file, snapshot=np.frombuffer(snapshot.to_bytes(), np.uint8))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from actors.snapshot import Snapshot
+from env.coordinates import snapped
 
 BLOCK = 16
 OBS_CLIP = 10.0
@@ -87,6 +88,11 @@ class Policy:
             return np.stack([np.argmax(out[:, part], axis=-1) for part in self.spec.logits], axis=1).astype(np.float64)
         return out[:, : self.spec.action_dim]
 
+    def valid(self, knobs: np.ndarray) -> np.ndarray:
+        """Returns the nearest knobs ``[..., action_dim]`` that a tuning problem can have."""
+        inside = np.clip(knobs, -1, 1)
+        return snapped(inside, np.array(self.spec.steps)) if self.spec.steps else inside
+
     def proposals(self, obs: np.ndarray) -> np.ndarray:
         """Returns the mean of each component, ``[n, components, action_dim]``, for a policy of Gaussians."""
         return self._means(self._forward(obs)[: len(obs)])
@@ -113,7 +119,7 @@ class Policy:
         assert self.snapshot.critic is not None
         conditions, expected = obs[:, self.spec.action_dim :], np.full(means.shape[:2], np.inf)
         for component in self.live:
-            states = np.concatenate([np.clip(means[:, component], -1, 1), conditions], axis=1)
+            states = np.concatenate([self.valid(means[:, component]), conditions], axis=1)
             expected[:, component] = self.snapshot.critic.mean(states)
         return np.argmin(expected, axis=1)
 

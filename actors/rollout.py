@@ -144,6 +144,8 @@ class Collector:
         key = (self.job.seed, task.step, stream)
         shape = (self.job.length(task.kind), self._action_dim)
         noise = slot_numbers(method, key, self.job.slots(task.kind), slice(task.start, task.stop), shape)
+        if self.policy is not None and self.policy.spec.labelled:
+            noise[..., self.policy.spec.labelled] = 0.0  # each component keeps its label
         if self.job.mirrored and not self._choices:
             noise[:, 1::2] = -noise[:, : shape[0] - 1 : 2]
         return noise

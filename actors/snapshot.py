@@ -41,6 +41,9 @@ class NetworkSpec:
         choices: number of options of each choice of a categorical head, ``[action_dim]``; empty for other heads.
         components: number of Gaussians of a gaussian head, K. Its outputs are the K means, the K raw log stds and, for
             several, the K logits of the gate, which says how likely each of them is.
+        steps: distances between the values that each value of an action can have, 0 where it can have all,
+            ``[action_dim]``; empty where all can.
+        labelled: which of the values are choices. A component has one option of each, its label, and never another.
     """
 
     obs_dim: int
@@ -50,6 +53,8 @@ class NetworkSpec:
     action_dim: int
     choices: tuple[int, ...] = ()
     components: int = 1
+    steps: tuple[float, ...] = ()
+    labelled: tuple[int, ...] = ()
 
     @classmethod
     def from_json(cls, content: Any) -> "NetworkSpec":
@@ -59,11 +64,11 @@ class NetworkSpec:
             ValueError: there is no such network.
         """
         names = {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or not names - {"components"} <= set(content) <= names:
+        if not isinstance(content, dict) or not names - {"components", "steps", "labelled"} <= set(content) <= names:
             raise ValueError("a header that describes no network")
-        lists = {name: content[name] for name in ("hidden_sizes", "choices")}
+        lists = {name: content.get(name, []) for name in ("hidden_sizes", "choices", "steps", "labelled")}
         if not all(isinstance(sizes, list) for sizes in lists.values()):
-            raise ValueError("a network whose widths and choices are no lists")
+            raise ValueError("a network whose widths, choices, steps and labels are no lists")
         spec = cls(**content | {name: tuple(sizes) for name, sizes in lists.items()})
         for size in (spec.obs_dim, spec.action_dim, spec.components, *spec.hidden_sizes, *spec.choices):
             if not _is_size(size, 1):
@@ -74,6 +79,10 @@ class NetworkSpec:
             raise ValueError(f"{len(spec.choices)} choices for a {spec.head} action of {spec.action_dim} values")
         if spec.components > 1 and spec.head != "gaussian":
             raise ValueError(f"{spec.components} components of a {spec.head} head")
+        if spec.steps and (len(spec.steps) != spec.action_dim or not all(map(_is_step, spec.steps))):
+            raise ValueError(f"steps {spec.steps} of an action of {spec.action_dim} values")
+        if not all(_is_size(j, 0) and j < len(spec.steps) and spec.steps[j] > 0 for j in spec.labelled):
+            raise ValueError(f"labels {spec.labelled} of an action with steps {spec.steps}")
         return spec
 
     @functools.cached_property
@@ -96,6 +105,11 @@ class NetworkSpec:
         weight[:, [*own, gate]] = 0.0
         bias[own[: self.action_dim]], bias[own[self.action_dim :]] = mean, math.log(std)
         bias[gate] = bias[logits].max()
+
+    @property
+    def unlabelled(self) -> list[int]:
+        """Values of an action that a component may vary."""
+        return [j for j in range(self.action_dim) if j not in self.labelled]
 
     @functools.cached_property
     def layers(self) -> list[tuple[int, int]]:
@@ -159,6 +173,9 @@ class Snapshot:
         spec = asdict(self.spec)
         if self.spec.components == 1:  # as it was before there were components, so that old laws keep their digests
             del spec["components"]
+        for name in ("steps", "labelled"):
+            if not spec[name]:
+                del spec[name]
         content: dict[str, Any] = {"spec": spec, "normalised": len(arrays) > 1}
         if extra := self._extra_arrays():
             content["arrays"] = {name: array.shape for name, array in extra.items()}
@@ -265,6 +282,11 @@ def _parse_header(header: bytes) -> tuple[NetworkSpec, bool, list[tuple[str, tup
 def _is_size(value: Any, least: int) -> bool:
     """Returns whether a header's value is a whole number from ``least`` on, and not absurd."""
     return type(value) is int and least <= value <= MOST
+
+
+def _is_step(value: Any) -> bool:
+    """Returns whether a header's value is a number from 0 to 2."""
+    return type(value) in (int, float) and 0 <= value <= 2
 
 
 def _part(kind: type[Part], name: str, arrays: dict[str, np.ndarray]) -> Part | None:

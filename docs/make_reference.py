@@ -1,16 +1,14 @@
 """Writes ``docs/reference.md`` from the dataclasses of the command lines: ``python docs/make_reference.py``."""
 
-import ast
 import dataclasses
 import html
-import inspect
 import pathlib
-import textwrap
 from typing import Any
 
 from ppo import archive, bench, compare, evaluate, replay, study, tune
 from ppo.config.command_line import TrainArguments
 from ppo.config.fields import Config, flag
+from ppo.config.help import field_texts
 
 HEAD = """\
 # Flags
@@ -33,18 +31,6 @@ COMMANDS: dict[str, type] = {
     "bench": bench.Arguments,
     "study": study.Arguments,
 }
-
-
-def field_texts(kind: type) -> dict[str, str]:
-    """Returns the text under each field in the source of a class, by field."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(body, ast.ClassDef)
-    texts = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
-            assert isinstance(text.value, ast.Constant)
-            texts[field.target.id] = " ".join(text.value.value.split())
-    return texts
 
 
 def table(kind: type, names: list[str]) -> str:

@@ -1,11 +1,15 @@
 """What is known of a problem before anything runs on it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+
+from env.coordinates import Coordinates
+from env.kinds import Choice
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,10 @@ class Description:
         start_space: space of start states; None where starts cannot be set.
         episode_limit: the environment's own time limit in time steps; None where it has none.
         reward_threshold: return from which Gymnasium considers the environment solved; None where it names none.
+        shown_space: space of observations as the environment itself gives them, before they are flattened.
         without_load: keywords that switch off the computing load, which changes no result.
+        coordinates: names, units, ranges and kinds of the knobs and of the conditions of a tuning problem; else None.
+        at_once: how many of its evaluations may be under way at once; None for any number.
     """
 
     observation_space: spaces.Box
@@ -27,11 +34,32 @@ class Description:
     episode_limit: int | None
     reward_threshold: float | None
     without_load: Mapping[str, Any]
+    shown_space: spaces.Space | None = None
+    coordinates: tuple[Coordinates, Coordinates] | None = None
+    at_once: int | None = None
 
     @property
     def obs_dim(self) -> int:
         """Size of an observation."""
         return self.observation_space.shape[0]
+
+    @property
+    def knob_steps(self) -> np.ndarray | None:
+        """Distances in [-1, 1] between the values that each knob can have; None where all can have all."""
+        steps = self.coordinates[0].steps if self.coordinates else np.zeros(1)
+        return steps if steps.any() else None
+
+    @property
+    def labelled(self) -> tuple[int, ...]:
+        """Which knobs are choices."""
+        knobs = self.coordinates[0].values() if self.coordinates else ()
+        return tuple(j for j, knob in enumerate(knobs) if isinstance(knob, Choice))
+
+    @property
+    def combinations(self) -> int:
+        """Number of combinations of their options; 1 where there are none."""
+        knobs = self.coordinates[0].values() if self.coordinates else ()
+        return math.prod(len(knob.options) for knob in knobs if isinstance(knob, Choice))
 
     @property
     def choices(self) -> tuple[int, ...]:

@@ -1,15 +1,19 @@
-"""Imports what a user names as ``package.module:Name``."""
+"""Imports what a user names as ``package.module:Name`` or ``./file.py:Name``."""
 
 import importlib
+import importlib.util
 import inspect
+import pathlib
+import sys
 import types
+import zlib
 from typing import Any
 
 from env.errors import UsageError, nearest
 
 
 def import_object(flag: str, path: str) -> Any:
-    """Imports ``package.module:Name``.
+    """Imports ``package.module:Name``, or ``./file.py:Name``.
 
     Args:
         flag: flag that an error message names; its value follows after a space, or at once where it ends in ``=``.
@@ -21,12 +25,13 @@ def import_object(flag: str, path: str) -> Any:
     Raises:
         UsageError: ``path`` is malformed, or the module or the name does not exist.
     """
-    name, told = path.partition(":")[2], _told(flag, path)
+    name, told = path.rpartition(":")[2], _told(flag, path)
     if not name.isidentifier():
-        raise UsageError(f"{told}: must be package.module:Class")
+        raise UsageError(f"{told}: must be package.module:Class or ./file.py:Class")
     module = import_module(told, path)
     if not hasattr(module, name):
-        raise UsageError(f"{told}: module '{module.__name__}' has no '{name}'{nearest(name, vars(module))}")
+        where = f"module '{module.__name__}'" if path.rpartition(":")[0] == module.__name__ else "the file"
+        raise UsageError(f"{told}: {where} has no '{name}'{nearest(name, vars(module))}")
     return getattr(module, name)
 
 
@@ -55,7 +60,7 @@ def _told(flag: str, value: str) -> str:
 
 
 def import_module(told: str, path: str) -> types.ModuleType:
-    """Imports the module that ``path`` names before its colon.
+    """Imports the module or the file that ``path`` names before its colon.
 
     Args:
         told: how an error message begins, with the flag and its value.
@@ -64,14 +69,43 @@ def import_module(told: str, path: str) -> types.ModuleType:
     Raises:
         UsageError: ``path`` is malformed, names the main program, or names a module that does not exist.
     """
-    module_name = path.partition(":")[0]
+    module_name = path.rpartition(":")[0]
+    if module_name.endswith(".py"):
+        return _import_file(told, pathlib.Path(module_name))
     if not all(part.isidentifier() for part in module_name.split(".")):
-        raise UsageError(f"{told}: must be package.module:Class")
+        raise UsageError(f"{told}: must be package.module:Class or ./file.py:Class")
     if module_name == "__main__":
-        raise UsageError(f"{told}: put it in a module of its own; drivers do not run the main program again")
+        raise UsageError(
+            f"{told}: drivers do not run the main program again; give the object itself there, as Config(env=...) "
+            f"takes it, or put it in a module of its own"
+        )
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and not f"{module_name}.".startswith(f"{error.name}."):
             raise  # the user's module exists, but a module that it imports does not
         raise UsageError(f"{told}: no module named '{module_name}' can be imported from here") from None
+
+
+def _import_file(told: str, path: pathlib.Path) -> types.ModuleType:
+    """Imports a file by its path, once; the modules beside it can be imported too, after all others.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    path = path.absolute()
+    name = f"{path.stem}_{zlib.crc32(bytes(path)):08x}"  # no module's name, so that no file hides a module
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise UsageError(f"{told}: there is no file {path.name} there")
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -15,6 +15,7 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from env import objects
 from env.description import Description
 from env.errors import UsageError
 from env.names import find_environment
@@ -25,6 +26,7 @@ from env.starts import STATES, ClassicStart, Row, RowsVectorEnv
 from env.tuning import TuningVectorEnv
 
 TUNING_TIME_STEPS = 2
+FLATTENED = gymnasium.wrappers.FlattenObservation
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Problem:
 
     Attributes:
         env: name of the environment: a built-in objective, a Gymnasium id, ``package.module:Id-v0`` of one that a
-            module registers, or ``package.module:Class`` of an ``Objective`` or a ``gymnasium.Env``.
+            module registers, ``package.module:Name`` or ``./file.py:Name`` of a described function, an ``Objective``
+            or a ``gymnasium.Env``, or the name of what a program gave.
         dims: number of coordinates of a built-in objective (None: its own default).
         knobs: number of these coordinates that are tuned (None: its own default).
         time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment).
@@ -81,7 +84,8 @@ class Problem:
     def __getstate__(self) -> dict[str, Any]:
         """Returns the state to pickle, with the registered specification of a Gymnasium id.
 
-        Another process needs it to register the id, since it does not run the program that registered it here.
+        Another process needs it to register the id, since it does not run the program that registered it here. So it is
+        with a function or a class that a program gave and another process cannot import.
 
         Raises:
             UsageError: the environment cannot be made in another process.
@@ -99,11 +103,13 @@ class Problem:
                 spec = gymnasium.spec(target).to_json()
             except ValueError as error:  # a vector entry point or a wrapper is not given as text
                 raise UsageError(f"--env {self.env}: driver processes cannot make it: {error}") from None
-        return dataclasses.asdict(self) | {"spec": spec}
+        return dataclasses.asdict(self) | {"spec": spec, "given": objects.pickled(self.env)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        spec = state.pop("spec")
+        spec, given = state.pop("spec"), state.pop("given")
         self.__dict__.update(state)
+        if given is not None:
+            objects.take(self.env, given)
         if spec is not None:
             gymnasium.registry.setdefault(self.env, EnvSpec.from_json(spec))
 
@@ -131,7 +137,7 @@ class Problem:
         # The slot length and the latency do not change the description. Keywords count as they are written, since
         # True equals 1, and a registered id by its entry, since a program may register another one under it.
         target = find_environment(self.env)
-        registered = repr(gymnasium.spec(target)) if isinstance(target, str) else ""
+        registered = repr(gymnasium.spec(target)) if isinstance(target, str) else str(id(target))
         keywords = repr(sorted(self.env_kwargs.items()))
         return _describe(dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0), keywords, registered)
 
@@ -217,7 +223,7 @@ class Problem:
             return env
         if not isinstance(space, spaces.Box | spaces.Discrete):
             raise UsageError(f"--env {self.env}: observations {space} are not supported, only Box and Discrete are")
-        return gymnasium.wrappers.FlattenObservation(env)
+        return FLATTENED(env)
 
     def _call(self, maker: Callable[..., Any], given: dict[str, Any] | None = None) -> Any:
         """Calls ``maker`` with the keywords ``given`` and the user's.
@@ -242,11 +248,18 @@ def _is_flat_box(space: spaces.Space) -> bool:
     return isinstance(space, spaces.Box) and len(space.shape) == 1
 
 
+def _shown(batch: VectorEnv) -> spaces.Space:
+    """Returns the space of observations of a row before they are flattened here."""
+    row = batch.envs[0].env if isinstance(batch, RowsVectorEnv) else None
+    return row.env.observation_space if isinstance(row, FLATTENED) else batch.single_observation_space
+
+
 @functools.lru_cache
 def _describe(problem: Problem, keywords: str, registered: str) -> Description:
     """Describes one row of the environment; the last two arguments only tell cached descriptions apart."""
     target = find_environment(problem.env)
-    with contextlib.closing(problem.make_batch(1, problem.objective())) as batch:
+    objective = problem.objective()
+    with contextlib.closing(problem.make_batch(1, objective)) as batch:
         observations, actions = batch.single_observation_space, batch.single_action_space
         if not isinstance(actions, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(
@@ -262,4 +275,7 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
             spec.max_episode_steps if spec else None,
             spec.reward_threshold if spec else None,
             batch.metadata.get("without_load", {}),
+            _shown(batch),
+            objective.coordinates if objective else None,
+            objective.at_once if objective else None,
         )

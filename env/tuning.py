@@ -1,8 +1,8 @@
 """The learn-to-optimise MDP over an objective (Li & Malik 2016, arXiv 1606.01885), batched and single.
 
 The state s = (x, c) holds knobs and conditions, in [-1, 1]. The action a is the new knob vector itself and no change of
-it, so s' = (a, c). The reward is r = f(s) - f(s'). Conditions do not change within an episode, and an episode is
-truncated after ``time_steps``.
+it, so s' = (a, c); an integer or a choice takes the nearest value that it can have. The reward is r = f(s) - f(s').
+Conditions do not change within an episode, and an episode is truncated after ``time_steps``.
 """
 
 import time
@@ -15,6 +15,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from env.coordinates import snapped
 from env.objectives import OBJECTIVES, Objective
 from env.objectives.evaluation import Failures, timed_evaluation
 from env.randomness import key_of
@@ -65,6 +66,7 @@ class TuningVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.start_space = self.single_observation_space
+        self._steps = np.concatenate([coordinates.steps for coordinates in self.objective.coordinates])
         self.evaluations = np.zeros(num_envs, np.int64)
         self.seconds = np.zeros(num_envs)
         self.row = 0
@@ -112,7 +114,7 @@ class TuningVectorEnv(VectorEnv):
         if rows.all():
             self.evaluations[:] = 0
         self._take_seeds(seed, rows)
-        self._state[rows] = starts[rows]
+        self._state[rows] = snapped(starts[rows], self._steps)
         self._elapsed[rows] = 0
         self.seconds[rows] = 0.0
         self._value[rows] = self._evaluate(rows) if options.get("evaluate_starts", True) else np.nan
@@ -142,7 +144,8 @@ class TuningVectorEnv(VectorEnv):
             rows = np.flatnonzero(self._elapsed >= self.time_steps).tolist()
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
         before = self._value.copy()
-        self._state[:, : self.objective.knobs] = np.clip(actions, -1, 1)
+        knobs = self.objective.knobs
+        self._state[:, :knobs] = snapped(np.clip(actions, -1, 1), self._steps[:knobs])
         self._elapsed += 1
         self._value[:] = self._evaluate(np.ones(self.num_envs, bool))
         truncations = self._elapsed >= self.time_steps

@@ -11,6 +11,7 @@ from ppo.config.command_line import parse_as, run_main
 from ppo.data.archive import NAME, Contents, read_archive
 from ppo.data.rows import in_order, kind_name
 from ppo.data.table import column_names, write_table
+from ppo.startup import command
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Arguments:
 
 def main(argv: list[str]) -> None:
     """Runs the command."""
-    arguments = parse_as(Arguments, "python -m ppo.archive", argv)
+    arguments = parse_as(Arguments, command("archive"), argv)
     name = f"RUN_DIR {arguments.run_dir}"
     if not (arguments.run_dir / NAME).is_file():
         raise UsageError(

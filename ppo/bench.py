@@ -12,6 +12,7 @@ from ppo.config.command_line import parse_as, run_main
 from ppo.experiments import benchmarks
 from ppo.experiments.benchmarks import FIGURES
 from ppo.experiments.tables import Table, machine
+from ppo.startup import command
 
 COLUMNS = ("figure", "this program", "peer", "measured", "target")
 
@@ -28,7 +29,7 @@ class Arguments:
 
 def main(argv: list[str]) -> None:
     """Runs the command, with each figure in a process of its own, so that none profits from the work of another."""
-    arguments = parse_as(Arguments, "python -m ppo.bench", argv)
+    arguments = parse_as(Arguments, command("bench"), argv)
     if arguments.figure is not None and arguments.figure not in FIGURES:
         raise UsageError(f"--figure {arguments.figure}: unknown{nearest(arguments.figure, FIGURES)}")
     table = Table(arguments.out / "bench.csv", COLUMNS)
@@ -39,8 +40,8 @@ def main(argv: list[str]) -> None:
         return
     for name in tqdm(FIGURES, unit="figure"):
         if not table.has(name):
-            command = [sys.executable, "-m", "ppo.bench", "--out", str(arguments.out), f"--figure={name}"]
-            if (code := subprocess.run(command).returncode) != 0:
+            words = [sys.executable, "-m", "ppo.bench", "--out", str(arguments.out), f"--figure={name}"]
+            if (code := subprocess.run(words).returncode) != 0:
                 sys.exit(code)
             table = Table(table.path, COLUMNS)
     text = f"{table.markdown()}\n{benchmarks.__doc__}\n{machine()}\n"

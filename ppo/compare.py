@@ -9,6 +9,7 @@ from env.make import Problem
 from ppo.config.command_line import parse_as, run_main
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.experiments.rivals.registry import METHODS, check_methods
+from ppo.startup import command
 
 LEAST, MOST, MAX_SEEDS, MAX_JOBS = 20, 10**9, 1000, 10_000
 
@@ -41,7 +42,7 @@ class Arguments:
 
 def main(argv: list[str]) -> None:
     """Runs the command."""
-    arguments = parse_as(Arguments, "python -m ppo.compare", argv)
+    arguments = parse_as(Arguments, command("compare"), argv)
     problem, budgets = _problem(arguments), sorted(set(arguments.evaluations))
     _check(arguments)
     from ppo.studies.comparison import ScaleRun, results_of, runs_of, scale_of

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import tyro
 
-from actors.law import Law, load_snapshot
+from actors.law import Law
+from actors.law_file import load_snapshot
 from actors.policy import Policy
 from actors.snapshot import Snapshot
 from env.errors import UsageError
@@ -25,6 +26,7 @@ from ppo.config.resolution import check_ranges
 from ppo.data.files import how_to_go_on
 from ppo.evaluation.held_out import RandomActions, TrainedPolicy, held_out_returns
 from ppo.evaluation.regret import KINDS, Regret, constant_regret, measure_regret, regret_words
+from ppo.startup import command
 from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir
 
@@ -201,7 +203,7 @@ def _write_table(path: pathlib.Path, found: Regret) -> None:
 
 def main(argv: list[str]) -> None:
     """Runs the command."""
-    arguments = parse_as(Arguments, "python -m ppo.evaluate", argv)
+    arguments = parse_as(Arguments, command("evaluate"), argv)
     check_ranges(Config(check=arguments.check))  # before it is said what is paid
     if arguments.check and not arguments.quiet:
         print(f"--check: {arguments.check} evaluations of f at the most, less those of an earlier check of this law")

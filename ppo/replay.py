@@ -16,6 +16,7 @@ import tyro
 
 from actors.job import SAMPLED, Kind
 from ppo.config.command_line import parse_as, run_main
+from ppo.startup import command
 from ppo.training.run_dir import RunDir
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Arguments:
 
 def main(argv: list[str]) -> None:
     """Runs the command."""
-    arguments = parse_as(Arguments, "python -m ppo.replay", argv)
+    arguments = parse_as(Arguments, command("replay"), argv)
     files = RunDir(arguments.run_dir)
     files.config("RUN_DIR")
     from ppo.training.one_slot import SlotOfRun  # torch comes with it

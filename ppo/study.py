@@ -10,6 +10,7 @@ import tyro
 from env.errors import UsageError
 from ppo.config.command_line import given_flags, parse_as, run_main
 from ppo.evaluation.plots import matplotlib_installed
+from ppo.startup import command
 from ppo.studies.runs import Options
 
 MAX_SEEDS = 1000
@@ -40,7 +41,7 @@ class Arguments:
 
 def main(argv: list[str]) -> None:
     """Runs the command."""
-    arguments = parse_as(Arguments, "python -m ppo.study", argv)
+    arguments = parse_as(Arguments, command("study"), argv)
     name = arguments.study
     if not matplotlib_installed():
         raise UsageError("ppo.study: draws with matplotlib; pip install 'tuninglaw[plot]'")

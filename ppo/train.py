@@ -15,6 +15,7 @@ from ppo.config.command_line import FROM_NOW_ON, WHAT_IS_SHOWN, WHERE_IT_RUNS, g
 from ppo.config.memory import check_memory
 from ppo.config.signals import handling_signals, raise_for
 from ppo.data.files import how_to_go_on
+from ppo.startup import command
 from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir, check_free, default_path
 
@@ -67,7 +68,7 @@ def train(
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
-                law = f", or measure its law with python -m ppo.evaluate {files.shown}" if done else ""
+                law = f", or measure its law with {command('evaluate')} {files.shown}" if done else ""
                 raise KeyboardInterrupt(f"after training step {done}; {how_to_go_on(files.shown)}{law}")
             next(trainer)
         return trainer.finish(pictures)

@@ -12,6 +12,7 @@ from ppo.config import resolve
 from ppo.config.command_line import ConfigArguments, given_flags, parse_as, run_main
 from ppo.config.memory import check_memory
 from ppo.experiments.search import Search, check_packages, tune
+from ppo.startup import command
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Arguments(ConfigArguments):
 
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
-    arguments = parse_as(Arguments, "python -m ppo.tune", argv)
+    arguments = parse_as(Arguments, command("tune"), argv)
     check_packages()
     for name, least in (("trials", 1), ("seeds", 1), ("jobs", 0)):
         if getattr(arguments, name) < least:

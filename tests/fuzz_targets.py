@@ -14,7 +14,7 @@ import numpy as np
 
 from actors import Law, NetworkSpec, Policy, Snapshot
 from actors.job import Kind, Task
-from actors.law import save_law
+from actors.law_file import save_law
 from actors.npz import NpzError, read_npz
 from actors.pools.base import DriverError
 from actors.pools.dealing import DealingPool, Driver

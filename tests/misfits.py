@@ -9,6 +9,14 @@ from env import Objective
 class Misfit(Objective):
     """The knob squared."""
 
+    knobs = 1
+    conditions = 1
+
+    def __call__(self, x, c):
+        return x[:, 0] ** 2
+
+
+class SaysNothing(Objective):
     def __call__(self, x, c):
         return x[:, 0] ** 2
 

@@ -47,9 +47,9 @@ class Costs:
         working = max(longest, slots * self.cpu / min(drivers, self.cores))
         return working + drivers * self.task / min(drivers, self.cores)
 
-    def best(self, slots: int) -> int:
-        """Returns the least number of drivers that is within 5 % of the best."""
-        counts = [0, *range(1, min(slots, MAX_DRIVERS) + 1)]
+    def best(self, slots: int, most: int = MAX_DRIVERS) -> int:
+        """Returns the least number of drivers, ``most`` at the most, that is within 5 % of the best."""
+        counts = [0, *range(1, min(slots, most, MAX_DRIVERS) + 1)]
         least = min(self.step(slots, count) for count in counts)
         return next(count for count in counts if self.step(slots, count) * (1 - MIN_SAVING) <= least)
 
@@ -114,21 +114,22 @@ class AutoPool(Pool):
         """Chooses the number of drivers, and changes over to driver processes if they pay."""
         wall, cpu = min(self._measured[1:] or self._measured)
         slots = self.job.planned[1] or self.job.slots(Kind.COLLECT)  # of the rounds to come
+        most = self.job.description.at_once or MAX_DRIVERS
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
         costs = Costs(wall, cpu, 0.0, cores())
-        if wall * slots > 2 * ROLLOUT_SECONDS and costs.best(slots):
+        if wall * slots > 2 * ROLLOUT_SECONDS and costs.best(slots, most):
             try:
-                costs = self._start(costs, slots, snapshot)
+                costs = self._start(costs, slots, most, snapshot)
             except Exception as error:
                 reason = " ".join(str(error).split()) or type(error).__name__
                 self.drivers, self.choice = 0, f"no drivers, since none can be started ({reason})"
                 return
         self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
 
-    def _start(self, costs: Costs, slots: int, snapshot: Snapshot) -> Costs:
+    def _start(self, costs: Costs, slots: int, most: int, snapshot: Snapshot) -> Costs:
         """Measures what a task costs, and changes over to driver processes if they pay. Returns all costs."""
         costs = dataclasses.replace(costs, task=self._task_seconds(snapshot))
-        self.drivers = costs.best(slots)
+        self.drivers = costs.best(slots, most)
         if self.drivers:
             pool = ProcessPool(self.job, self.drivers, self._timeout, self._patience)
             pool.failure = self._pool.failure

@@ -18,6 +18,7 @@ from typing import Any
 
 from actors.job import Job
 from actors.pools import driver_process, protocol
+from actors.pools.environment import changed, packages_first
 from actors.pools.keeper import ENDS_SESSIONS, Keeper, end_session
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -154,17 +155,8 @@ _starting = threading.RLock()  # what is changed for the time of a start belongs
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
     """Starts children whose BLAS has one thread."""
-    with _starting:
-        environment = {name: os.environ.get(name) for name in THREAD_LIMITS}
-        os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
-        try:
-            yield
-        finally:
-            for name, value in environment.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+    with _starting, changed(dict.fromkeys(THREAD_LIMITS, "1")):
+        yield
 
 
 @contextlib.contextmanager
@@ -174,7 +166,7 @@ def clean_start() -> Iterator[None]:
     Both start methods import the parent's main module in the child. It may be the training program or a user's
     script, and torch with it, which no driver needs: 200 MB and a second each.
     """
-    with _starting, one_thread_each(), without_ctrl_c():
+    with _starting, one_thread_each(), changed(packages_first()), without_ctrl_c():
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:

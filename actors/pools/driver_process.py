@@ -16,6 +16,7 @@ from typing import Any
 
 from actors.job import Job
 from actors.pools import protocol
+from actors.pools.environment import restore
 from actors.pools.keeper import end_with_parent
 from actors.pools.shared_snapshot import SnapshotReader
 from actors.profiling import profiled
@@ -24,6 +25,7 @@ from actors.rollout import Collector
 
 def main(connection: Connection, job: Job, index: int) -> None:
     """Runs a driver until the learner ends it."""
+    restore()
     _leave_signals_to_the_learner()
     _stand_alone()
     try:

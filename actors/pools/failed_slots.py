@@ -43,6 +43,7 @@ class _Never(Objective):
     def __init__(self, job: Job):
         self.knobs = job.description.action_dim
         self.conditions = job.description.obs_dim - self.knobs
+        self.take_coordinates(job.description.coordinates)
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
         return np.full(len(x), FAILED)

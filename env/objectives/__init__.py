@@ -8,6 +8,7 @@ from env.objectives.benchmarks import Ackley, Rosenbrock, ShiftedAckley, Sphere
 from env.objectives.branin import Branin
 from env.objectives.crossing_valleys import CrossingValleys
 from env.objectives.evaluation import evaluate, solution
+from env.objectives.function import objective
 from env.objectives.hartmann import Hartmann
 from env.objectives.noisy import Noisy
 from env.objectives.plain import PLAIN
@@ -28,6 +29,7 @@ __all__ = [
     "ShiftedAckley",
     "Sphere",
     "evaluate",
+    "objective",
     "solution",
     "solve_numerically",
 ]

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from env.coordinates import Coordinates
+
 
 class Objective(ABC):
     """A function f(x, c) that is minimised over its knobs x whenever its conditions c change.
 
     Knobs and conditions are normalised: both lie in [-1, 1], and an objective maps them to raw units itself.
-    To tune your own black box, subclass this, set ``knobs`` and ``conditions``, write ``__call__`` and pass
-    ``--env package.module:Class``.
+    To tune your own black box, describe a plain function with ``objective``, which does that; or subclass this, set
+    ``knobs`` and ``conditions``, write ``__call__`` and pass ``--env package.module:Class``.
 
     f is called with one row at a time, and before each call ``random`` and ``np.random`` are seeded by the run's seed,
     the training step, the slot and the number of the evaluation in it. So what they draw in f does not depend on which
@@ -21,10 +23,17 @@ class Objective(ABC):
     ``random`` and ``np.random`` belong to the process, and all threads draw from them.
     """
 
-    knobs: int = 1
+    knobs: int
     """Number of coordinates that are tuned."""
-    conditions: int = 1
+    conditions: int
     """Number of coordinates that are given."""
+    knob_coordinates: Coordinates | None = None
+    """Names, units, ranges and kinds of the knobs; None for ``x_0`` .. in [-1, 1]. Of integers and choices, f is asked
+    for the values alone that they can have."""
+    condition_coordinates: Coordinates | None = None
+    """Likewise of the conditions; None for ``c_0`` .. in [-1, 1]."""
+    at_once: int | None = None
+    """How many evaluations may be under way at once, such as 1 for a single instrument; None for any number."""
     metric: str = "mse"
     """Error of a law over conditions: ``mse`` (squared error of f to its minimum) or ``msle`` (squared
     difference of log1p, for values that span orders of magnitude; needs f >= 0). Without ``solve`` the
@@ -42,6 +51,19 @@ class Objective(ABC):
             cls.takes_rng = "rng" in inspect.signature(cls.__call__).parameters
             if "vectorised" not in vars(cls):
                 cls.vectorised = False
+
+    @property
+    def coordinates(self) -> tuple[Coordinates, Coordinates]:
+        """Names, units, ranges and kinds of the knobs and of the conditions."""
+        knobs, conditions = self.knob_coordinates, self.condition_coordinates
+        return (
+            Coordinates.plain("x", self.knobs, "knobs") if knobs is None else knobs,
+            Coordinates.plain("c", self.conditions, "conditions") if conditions is None else conditions,
+        )
+
+    def take_coordinates(self, coordinates: tuple[Coordinates, Coordinates] | None) -> None:
+        """Takes the knobs and the conditions of another objective, in whose place this one is evaluated."""
+        self.knob_coordinates, self.condition_coordinates = coordinates or (None, None)
 
     @property
     def dims(self) -> int:

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from env.errors import UsageError, nearest
-from env.importing import import_class
+from env.importing import import_object
 from env.objectives.base import Objective
 from env.objectives.checks import check_objective
 from env.objectives.evaluation import evaluate
+from env.objectives.given import objective_class
 from env.objectives.plain import PLAIN
 
 POINTS = 4096  # at which the standard deviation of f is estimated
@@ -58,6 +59,7 @@ class Noisy(Objective):
         self.noise_free = _make(str(of), {"dims": dims, "knobs": knobs}, kwargs)
         self.knobs, self.conditions = self.noise_free.knobs, self.noise_free.conditions
         self.vectorised, self.takes_rng = self.noise_free.vectorised, self.noise_free.takes_rng
+        self.take_coordinates(self.noise_free.coordinates)
         self.metric = "mse" if level else self.noise_free.metric  # noise may take f below 0, where msle is not defined
         self.noise_seed = noise_seed
         z = _spread(POINTS, self.dims)
@@ -117,7 +119,7 @@ def _make(of: str, sizes: dict[str, int | None], kwargs: dict[str, Any]) -> Obje
     if ":" not in of:
         words = f"known are {', '.join(PLAIN)} and package.module:Class"
         raise UsageError(f"--env-kwargs of={of}: unknown{nearest(of, PLAIN)}; {words}")
-    made = import_class("--env-kwargs of=", of, Objective, "env.Objective")(**kwargs)
+    made = objective_class(f"--env-kwargs of={of}", import_object("--env-kwargs of=", of))(**kwargs)
     objective = check_objective(f"--env-kwargs of={of}", made)
     for name, value in given.items():
         if value != (own := getattr(objective, name)):

@@ -9,7 +9,7 @@ import torch
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
-from ppo.algorithm.components import first_means
+from ppo.algorithm.components import first_means, frozen, label_components
 from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
 from ppo.algorithm.manual_gradients import ManualGradients
 from ppo.algorithm.network import initial_parameters
@@ -49,6 +49,9 @@ class Agent:
             parts.append(initial_parameters(self.value, rng))
         parameters = torch.cat(parts)
         self.parameters = parameters.numpy()  # the same memory
+        if policy.labelled:
+            label_components(policy, self.theta)
+        self._frozen = frozen(policy)
         manual = config.gradients == "manual"
         self.adam = Adam(len(self.parameters), np.float32 if manual else np.float64)
         self.damping = UpdateDamping(len(self.parameters), config.update_damping)
@@ -109,6 +112,8 @@ class Agent:
             stats = []
             for minibatch in self._minibatches(batch, step, epoch):
                 gradient, stat = self._networks.gradient(minibatch, std_floor, log)
+                if self._frozen is not None:
+                    gradient[: len(self._frozen)][self._frozen] = 0.0
                 norm = float(gradient @ gradient) ** 0.5
                 check_minibatch(step, minibatch, stat, norm)
                 if self.adam.steps == first:

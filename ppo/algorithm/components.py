@@ -5,6 +5,7 @@ learns from which of its pair was better; the gate from the means of all compone
 gradient is an expectation over the components instead of a sample of one.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from actors.law import centre_states
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec
+from env.coordinates import value_on_step
 from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages
 from ppo.algorithm.conditions import fixed_conditions
 from ppo.algorithm.outcomes import sound_mean
@@ -139,6 +141,44 @@ def remembered(policy: Policy) -> np.ndarray:
     conditions = fixed_conditions(spec.obs_dim - spec.action_dim, *GATE_CONDITIONS)
     logprobs = policy.gate(centre_states(conditions, spec.action_dim))
     return logprobs.max(axis=0) > np.log(FORGOTTEN)
+
+
+def label_values(spec: NetworkSpec) -> np.ndarray:
+    """Returns all combinations of the choices' options, normalised, ``[combinations, choices]``; one without any."""
+    steps = [spec.steps[j] for j in spec.labelled]
+    values = [[value_on_step(place * step - 1, step) for place in range(round(2 / step) + 1)] for step in steps]
+    return np.array(list(itertools.product(*values)), np.float64).reshape(-1, len(spec.labelled))
+
+
+def label_components(spec: NetworkSpec, theta: np.ndarray) -> None:
+    """Gives the components their labels in every state, in place: the combinations in turn."""
+    weight, bias = spec.views(theta)[-1]
+    values = label_values(spec)
+    for component in range(spec.components):
+        own = spec.own_outputs(np.array([component]))[0]
+        weight[:, own[_label_outputs(spec)]] = 0.0
+        bias[own[list(spec.labelled)]] = values[component % len(values)]
+
+
+def frozen(spec: NetworkSpec) -> np.ndarray | None:
+    """Returns which parameters give labels, and are not trained, ``[size]`` of bool; None where there are none."""
+    if not spec.labelled:
+        return None
+    found = np.zeros(spec.size, bool)
+    weight, bias = spec.views(found)[-1]
+    columns = spec.own_outputs(np.arange(spec.components))[:, _label_outputs(spec)].reshape(-1)
+    weight[:, columns], bias[columns] = True, True
+    return found
+
+
+def label_of(spec: NetworkSpec, theta: np.ndarray, component: int) -> np.ndarray:
+    """Returns a component's label, ``[choices]``."""
+    return spec.views(theta)[-1][1][spec.own_outputs(np.array([component]))[0, list(spec.labelled)]]
+
+
+def _label_outputs(spec: NetworkSpec) -> list[int]:
+    """Returns which of a component's means and raw log stds belong to its label."""
+    return [*spec.labelled, *(spec.action_dim + j for j in spec.labelled)]
 
 
 def first_means(count: int, knobs: int, rng: np.random.Generator) -> np.ndarray:

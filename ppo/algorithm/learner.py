@@ -35,7 +35,8 @@ def policy_spec(config: ResolvedConfig, described: Description) -> NetworkSpec:
     head = "categorical" if described.choices else "gaussian"
     outputs = (described.action_dim, described.choices)
     sizes = (described.obs_dim, config.hidden_sizes, config.activation)
-    return NetworkSpec(*sizes, head, *outputs, config.components)  # type: ignore[arg-type]
+    steps = () if described.knob_steps is None else tuple(described.knob_steps.tolist())
+    return NetworkSpec(*sizes, head, *outputs, config.components, steps, described.labelled)  # type: ignore[arg-type]
 
 
 class Learner:

@@ -20,10 +20,13 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from actors.pools.base import DriverError
 from env.errors import UsageError, nearest
 from ppo.config.budget import SET_BY_BUDGET
+from ppo.config.complaints import one_line
 from ppo.config.fields import Config, flag
 from ppo.config.file import DEEPEST, RENAMED, nested_deeply, read_config
+from ppo.config.help import show_help
 from ppo.config.paths import check_path
 from ppo.config.signals import ended_by_signals, words_and_code
+from ppo.startup import command
 
 T = TypeVar("T")
 WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds")
@@ -84,7 +87,7 @@ def parse(argv: Sequence[str]) -> TrainArguments:
             unset: dict[str, Any] = dict.fromkeys(SET_BY_BUDGET)
             read = dataclasses.replace(read, **unset)
         default = TrainArguments(**{field.name: getattr(read, field.name) for field in dataclasses.fields(Config)})
-    arguments = parse_as(TrainArguments, "python -m ppo.train", argv, default)
+    arguments = parse_as(TrainArguments, command("train"), argv, default)
     if "reuse" in given_flags(argv) and not arguments.reuse:
         raise UsageError("--reuse: needs a run directory or a CSV file, or several")
     if arguments.resume is not None:
@@ -99,6 +102,8 @@ def parse_as(kind: type[T], prog: str, argv: Sequence[str], default: T | None = 
         UsageError: a flag or value that is not understood, in one line.
         SystemExit: after ``--help``.
     """
+    if issubclass(kind, Config) and {"-h", "--help"} & {*argv}:
+        show_help(kind, prog)
     complaint = io.StringIO()
     options: dict[str, Any] = {} if default is None else {"default": default}
     options |= {"prog": prog, "args": list(argv), "return_unknown_args": True, "registry": _registry}
@@ -108,7 +113,7 @@ def parse_as(kind: type[T], prog: str, argv: Sequence[str], default: T | None = 
     except SystemExit as end:
         if end.code in (0, None):
             raise
-        raise UsageError(_one_line(complaint.getvalue())) from None
+        raise UsageError(one_line(complaint.getvalue())) from None
     if unknown:
         raise UsageError(f"unknown argument {unknown[0]}{_hint(unknown[0], kind)}; --help lists the flags")
     for name in PATHS:
@@ -236,10 +241,3 @@ def _check_alone(argv: Sequence[str]) -> None:
                 f"--resume takes no other training flag, and {flag(name)} was given: schedules depend on the run as it "
                 f"was begun; to train on under other settings, start a new run with --warm-start"
             )
-
-
-def _one_line(box: str) -> str:
-    """Returns the message of tyro's framed error on one line."""
-    lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
-    message = " ".join(line for line in lines[1:] if line)
-    return message.partition(" Argument helptext:")[0].partition(" For full helptext")[0] or box.strip()

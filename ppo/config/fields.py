@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from env.make import Problem
+from env.objects import name_of
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Config:
 
     env: str = "rosenbrock"
     """ackley, shifted-ackley, rosenbrock, sphere, branin, hartmann, crossing-valleys, noisy, a Gymnasium id,
-    package.module:Id-v0, or package.module:Class."""
+    package.module:Id-v0, and ./file.py:NAME or package.module:NAME of a function or a class."""
     dims: int | None = None
     """Coordinates of a built-in objective, knobs and conditions together (2; hartmann: 6; noisy: those of the objective
     that it wraps)."""
@@ -165,6 +166,10 @@ class Config:
     """Training steps between checkpoints; there is always one at the end."""
     checkpoint_seconds: float = 30.0
     """Seconds between checkpoints, where that comes first; 0 for none by time. Changes no result."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.env, str):  # a function, a class or an objective, which a program may give
+            object.__setattr__(self, "env", name_of(self.env))
 
     def problem(self) -> Problem:
         """Returns the environment that the configuration names."""

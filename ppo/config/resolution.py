@@ -24,6 +24,7 @@ from ppo.config.budget import (
 from ppo.config.fields import Config, flag
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
+LABELLED = 2  # components of each combination of choices with a model, since each may have several valleys
 MAX_TIMEOUT = 1e9  # seconds
 AT_LEAST_1 = (
     *("training_steps", "episodes", "time_steps", "candidates", "torch_threads", "update_epochs", "num_minibatches"),
@@ -64,6 +65,8 @@ def resolve(config: Config) -> ResolvedConfig:
         values |= _budget_fields(config, values)
     resolved = (SlotConfig if values["advantages"] == "slot" else GAEConfig)(**values)
     _check_kind(resolved, tuning)
+    _check_labels(resolved, problem)
+    _check_drivers(resolved, problem)
     _check_combinations(resolved)
     return resolved
 
@@ -76,7 +79,10 @@ def _model_defaults(config: Config, problem: Problem, filled: dict[str, Any]) ->
         suits &= config.time_steps is None and config.training_steps is None and config.noise != "independent"
         suits &= config.warm_start is None  # whose law has one component
         model = "gp" if suits and model_suits_budget(config.evaluations, problem.describe().obs_dim) else "none"
-    return {"model": model, "components": config.components or (MODEL_COMPONENTS if model != "none" else 1)}
+    combinations = problem.describe().combinations if problem.family == "tuning" else 1
+    several = LABELLED * combinations if combinations > 1 else 1
+    components = combinations if model == "none" else max(MODEL_COMPONENTS, several)
+    return {"model": model, "components": config.components or components}
 
 
 def _tuning_defaults(config: Config, time_steps: int) -> dict[str, Any]:
@@ -181,6 +187,26 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
     for name in foreign:
         if getattr(config, name) is not None:
             raise UsageError(f"{flag(name)} {getattr(config, name)}: only with --advantages {wanted}")
+
+
+def _check_labels(config: ResolvedConfig, problem: Problem) -> None:
+    """Checks that each combination of a problem's choices has a component."""
+    if problem.family == "tuning" and config.components < (least := problem.describe().combinations):
+        raise UsageError(
+            f"--components {config.components}: --env {config.env} has {least} combinations of its choices, and each "
+            f"takes a component"
+        )
+
+
+def _check_drivers(config: ResolvedConfig, problem: Problem) -> None:
+    """Checks that no more drivers are asked for than the problem bears."""
+    if isinstance(config.drivers, int) and config.drivers > 1 and problem.family == "tuning":
+        at_once = problem.describe().at_once
+        if at_once is not None and config.drivers > at_once:
+            raise UsageError(
+                f"--drivers {config.drivers}: --env {config.env} says at_once = {at_once}, as many evaluations of it "
+                f"may be under way; use --drivers {at_once} or auto"
+            )
 
 
 def _check_components(config: ResolvedConfig) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 
 from env.errors import UsageError
 from ppo.data import disk as used
+from ppo.startup import command
 
 
 def how_to_go_on(run_dir: str | pathlib.Path) -> str:
     """Returns, for messages, the command that goes on with a run."""
-    return f"go on with python -m ppo.train --resume {run_dir}"
+    return f"go on with {command('train')} --resume {run_dir}"
 
 
 def unwritable(path: pathlib.Path, error: OSError) -> UsageError:

@@ -9,6 +9,7 @@ from actors.pools.base import contiguous
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
+from env.coordinates import Coordinates
 from env.errors import UsageError
 from env.objectives import Objective
 from ppo.data.rows import KEY, KIND_NAMES, differs_from_last
@@ -27,7 +28,8 @@ class Replay:
         self.name = name
         self._job = dataclasses.replace(job, problem=dataclasses.replace(job.problem, evaluation_cost_ms=0.0))
         described = job.description
-        self._objective = RecordedObjective(described.action_dim, described.obs_dim - described.action_dim, name)
+        assert described.coordinates is not None, "a tuning problem has them"
+        self._objective = RecordedObjective(*described.coordinates, name)
         self._collector: Collector | None = None
         self._rows = rows
         starts = np.flatnonzero(differs_from_last(self._rows, KEY[:2]))
@@ -76,14 +78,15 @@ class RecordedObjective(Objective):
     """Answers with recorded values of f, one time step of all slots at a time, in the order of the time steps.
 
     Args:
-        knobs, conditions: their numbers.
+        knobs, conditions: those of the problem.
         name: what a message calls the archive.
     """
 
     vectorised = True  # all slots of a run of rows are answered together
 
-    def __init__(self, knobs: int, conditions: int, name: str):
-        self.knobs, self.conditions = knobs, conditions
+    def __init__(self, knobs: Coordinates, conditions: Coordinates, name: str):
+        self.take_coordinates((knobs, conditions))
+        self.knobs, self.conditions = len(knobs), len(conditions)
         self._name = name
 
     def play(self, rows: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from actors.job import TRAINING
 from actors.pools.base import DriverError
 from ppo.config import Config
 from ppo.data.files import how_to_go_on
+from ppo.startup import command
 
 
 @contextlib.contextmanager
@@ -26,7 +27,7 @@ def hint_at_replay(run_dir: pathlib.Path, trained: Config | None = None) -> Iter
         if (slot := error.slot) is not None:
             kind = "" if slot.kind in TRAINING else f" --kind {slot.kind.name.lower()}"
             where = f"--training-step {slot.step} --slot {slot.start}{kind}"
-            error.add_note(f"run this slot alone with python -m ppo.replay {named} {where}")
+            error.add_note(f"run this slot alone with {command('replay')} {named} {where}")
         if trained is not None:
             keeps = trained.on_failure == "stop" and trained.problem().family == "tuning"
             or_keep = "; --on-failure infeasible beside it keeps such an evaluation as failed" if keeps else ""

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from actors.law import save_law
+from actors.law_file import About, save_law
 from actors.snapshot import Snapshot
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig
@@ -221,10 +221,10 @@ class RunDir:
         write_atomically(self.path / name, (json.dumps(known, indent=2, allow_nan=False) + "\n").encode())
         return known
 
-    def write_law(self, snapshot: Snapshot) -> None:
-        """Writes ``law.npz``."""
+    def write_law(self, snapshot: Snapshot, about: About | None = None) -> None:
+        """Writes ``law.npz``: a law, and what it says of itself."""
         buffer = io.BytesIO()
-        save_law(buffer, snapshot)
+        save_law(buffer, snapshot, about)
         write_atomically(self.path / "law.npz", buffer.getvalue())
 
     def eval_summary(self, evaluator: Evaluator) -> dict[str, Any]:

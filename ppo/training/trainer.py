@@ -38,6 +38,7 @@ from ppo.training.checking import run_check
 from ppo.training.job import make_job
 from ppo.training.not_finite import Updates
 from ppo.training.progress import Progress, Tracker, table
+from ppo.training.provenance import about_law
 from ppo.training.resources import Resources
 from ppo.training.resume import check_taken_up, imitate_reused, restore
 from ppo.training.rounds import Rounds
@@ -253,7 +254,8 @@ class Trainer:
         meta |= {"config": result_fields(self.config), "skipped_steps": self._updates.skipped}
         meta |= {"failed_evaluations": self.rounds.failed}
         self.files.save(self.learner.state(), meta | self._scoring.meta())
-        self.files.write_law(self.learner.snapshot())
+        law = self.learner.snapshot()
+        self.files.write_law(law, about_law(self.config, self.job, law))
         self._saved_at, self._saved_state = time.monotonic(), self._state
 
     @property
@@ -283,7 +285,7 @@ class Trainer:
             "resources": self._resources.summary(),
         }
         summary = summarise(self.config, self.learner, snapshot, spent, check)
-        self.files.write_law(snapshot)
+        self.files.write_law(snapshot, about_law(self.config, self.job, snapshot, summary))
         self.files.write_json("timing.json", self.timing.summary())
         summary = self.files.write_json("summary.json", summary)
         drawn: list[str] = []

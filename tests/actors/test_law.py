@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from actors import Law, NetworkSpec, Snapshot
-from actors.law import save_law
+from actors.law_file import save_law
 from tests.actors.mixtures import mixture, random_critic
 
 
@@ -40,14 +40,28 @@ def test_beside_an_answer_it_says_how_uncertain_f_is():
 def test_a_law_needs_numpy_alone(tmp_path):
     spec = NetworkSpec(2, (8,), "tanh", "gaussian", 1)
     save_law(tmp_path / "law.npz", Snapshot(0, spec, np.zeros(spec.size)))
-    code = (
-        "import sys; from actors import Law; print(Law.load(sys.argv[1])([[0.5]]));"
-        "print([name for name in ('torch', 'gymnasium', 'scipy') if name in sys.modules])"
-    )
+    code = """if True:
+        import importlib.abc, sys
+
+        class OnlyNumPy(importlib.abc.MetaPathFinder):
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] in {"torch", "gymnasium", "scipy", "cloudpickle", "tyro", "psutil", "tqdm"}:
+                    raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+            def find_distributions(self, context):
+                return []
+
+        sys.meta_path.insert(0, OnlyNumPy())
+        import importlib.util
+        real = importlib.util.find_spec
+        importlib.util.find_spec = lambda name, package=None: None if name == "gymnasium" else real(name, package)
+        import tuninglaw
+        print(tuninglaw.load(sys.argv[1])([[0.5]]), tuninglaw.load(sys.argv[1])(c_0=0.5))
+    """
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "law.npz")], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["[[0.]]", "[]"]
+    assert done.stdout.splitlines() == ["[[0.]] {'x_0': 0.0}"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "text", "without its entry", "flipped"])

@@ -16,6 +16,9 @@ IDS = [f"tuninglaw/{objective.__name__}-v0" for objective in OBJECTIVES.values()
 class Counting(Objective):
     """f = x - c; records every row that is evaluated."""
 
+    knobs = 1
+    conditions = 1
+
     def __init__(self):
         self.rows = []
 
@@ -108,6 +111,9 @@ def test_latency_is_added_for_each_row(monkeypatch):
 
 def test_rows_that_are_evaluated_apart_are_timed_apart():
     class Slow(Objective):
+        knobs = 1
+        conditions = 1
+
         def __call__(self, x, c):
             time.sleep(0.03 if x[0, 0] > 0 else 0)
             return x[:, 0]

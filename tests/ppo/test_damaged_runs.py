@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Snapshot
-from actors.law import load_snapshot, save_law
+from actors.law_file import load_snapshot, save_law
 from ppo import Config, archive, evaluate, replay
 from ppo.config.command_line import run_main
 from ppo.data.archive import NAME

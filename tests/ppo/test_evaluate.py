@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from actors import Law
-from actors.law import load_snapshot
+from actors.law_file import load_snapshot
 from env import UsageError
 from ppo import Config, resolve
 from ppo.config.command_line import run_main

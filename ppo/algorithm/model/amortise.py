@@ -18,6 +18,7 @@ from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.regression import Regression
 from ppo.algorithm.model.search import expected, polished
 
+OTHER_LABEL = 100.0  # added to the distance from a component of another label, more than knobs can lie apart
 FAR = 0.05  # distance in knobs from which another component is worth having
 ASSIGNMENTS, ASSIGNMENT_STEPS = 3, 10
 VALLEY = 0.3  # distance in knobs within which a minimum belongs to the same valley
@@ -40,29 +41,43 @@ class Targets:
     knobs: np.ndarray
 
 
-def assigned(targets: np.ndarray, means: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """Assigns targets to the nearest components.
+def assigned(
+    targets: np.ndarray, means: np.ndarray, live: np.ndarray, labelled: tuple[int, ...] = ()
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """Assigns targets to the nearest components of the same label.
 
     Args:
         targets: ``[m, knobs]``.
         means: of the components at the targets' conditions, ``[m, K, knobs]``.
         live: components in use, ``[K]`` of bool.
+        labelled: which knobs are choices.
 
     Returns:
         Component of each target, ``[m]``, and the components that start anew with the knobs at which they do.
     """
-    distances = np.sqrt(((means - targets[:, None]) ** 2).sum(axis=2))
+    distances = _distances(targets, means, labelled)
     distances[:, ~live] = np.inf
     anew: dict[int, np.ndarray] = {}
+    names, in_use = [tuple(mean) for mean in means[0][:, labelled].tolist()], set(np.flatnonzero(live).tolist())
     for _ in range(means.shape[1]):
-        free = np.flatnonzero(np.bincount(distances.argmin(axis=1), minlength=means.shape[1]) == 0)
-        nearest = distances.min(axis=1)
+        counts, nearest = np.bincount(distances.argmin(axis=1), minlength=means.shape[1]), distances.min(axis=1)
         farthest = int(nearest.argmax())
-        if not len(free) or nearest[farthest] < FAR:
+        # Of the components that others can stand for, the one with the fewest targets.
+        sole = [one in in_use and sum(names[one] == names[other] for other in in_use) == 1 for one in range(len(names))]
+        free = sorted((one for one in range(len(names)) if one not in anew), key=lambda one: (sole[one], counts[one]))
+        if not free or nearest[farthest] < FAR or (counts[free[0]] and nearest[farthest] < OTHER_LABEL):
             break
-        anew[int(free[0])] = targets[farthest]
-        distances[:, free[0]] = np.sqrt(((targets - targets[farthest]) ** 2).sum(axis=1))
+        anew[free[0]], names[free[0]] = targets[farthest], tuple(targets[farthest, labelled].tolist())
+        in_use.add(free[0])
+        distances[:, free[0]] = _distances(targets, targets[None, farthest : farthest + 1], labelled)[:, 0]
     return distances.argmin(axis=1), anew
+
+
+def _distances(targets: np.ndarray, means: np.ndarray, labelled: tuple[int, ...]) -> np.ndarray:
+    """Returns distances of targets ``[m, knobs]`` from means ``[m or 1, K, knobs]``, ``[m, K]``."""
+    offsets = means - targets[:, None]
+    other = (np.abs(offsets[..., labelled]) > 1e-6).any(axis=2) if labelled else 0.0
+    return np.sqrt((offsets**2).sum(axis=2)) + OTHER_LABEL * other
 
 
 def several(
@@ -84,7 +99,7 @@ def several(
     spec, theta = snapshot.spec, snapshot.theta.copy()
     live = np.ones(spec.components, bool) if snapshot.live is None else snapshot.live.copy()
     for _ in range(ASSIGNMENTS):
-        components, anew = assigned(knobs, proposals(spec, theta, conditions), live)
+        components, anew = assigned(knobs, proposals(spec, theta, conditions), live, spec.labelled)
         for component, place in anew.items():
             spec.place(theta, component, place, std)
             live[component] = True
@@ -104,7 +119,7 @@ def overlapping(spec: NetworkSpec, theta: np.ndarray, model: GaussianProcess, be
         others = np.flatnonzero(best.components != component)
         if len(others):
             start, conditions = means[others, component], best.conditions[others]
-            found = polished(model, start, conditions)
+            found = polished(model, start, conditions, spec)
             nearly = expected(model, found, conditions) < limit[others]
             nearly &= np.abs(found - start).max(axis=1) < VALLEY
             nearly &= np.abs(found - best.knobs[others]).max(axis=1) > FAR  # else it is the same valley
@@ -119,16 +134,19 @@ def alone(
     """Returns parameters under which one component gives the best knobs of the valley that it is in."""
     for _ in range(FOLLOWED):
         start = np.clip(proposals(spec, theta, conditions)[:, component], -1, 1)
-        targets = Targets(conditions, np.full(len(start), component), polished(model, start, conditions))
+        targets = Targets(conditions, np.full(len(start), component), polished(model, start, conditions, spec))
         theta = regressed(spec, theta, targets, steps)
     return theta
 
 
 def regressed(spec: NetworkSpec, theta: np.ndarray, targets: Targets, steps: int) -> np.ndarray:
     """Returns parameters under which the components' means are near their targets."""
-    outputs = spec.own_outputs(targets.components)[:, : spec.action_dim]
+    free = spec.unlabelled
+    if not free:
+        return theta
+    outputs = spec.own_outputs(targets.components)[:, free]
     obs = centre_states(targets.conditions, spec.action_dim)
-    return Regression(spec, obs, outputs, targets.knobs).fitted(theta, steps)
+    return Regression(spec, obs, outputs, targets.knobs[:, free]).fitted(theta, steps)
 
 
 def proposals(spec: NetworkSpec, theta: np.ndarray, conditions: np.ndarray) -> np.ndarray:

@@ -31,7 +31,8 @@ class Frame:
         """Returns the law's knobs at conditions ``[m, conditions]``, ``[m, knobs]``."""
         key = conditions.tobytes()
         if self._last[0] != key:  # an optimiser asks for the same conditions again and again
-            self._last = key, means_at(self.policy, conditions)[:, 0]
+            states = centre_states(conditions, self._knobs)  # not those that integers allow, among which it would jump
+            self._last = key, np.clip(self.policy.proposals(states)[:, self.policy.live[0]], -1, 1)
         return self._last[1]
 
     def coordinates(self, states: np.ndarray) -> np.ndarray:
@@ -53,7 +54,7 @@ class Frame:
 
 def means_at(policy: Policy, conditions: np.ndarray) -> np.ndarray:
     """Returns the knobs of each component in use at conditions ``[m, conditions]``, ``[m, components, knobs]``."""
-    return np.clip(policy.proposals(centre_states(conditions, policy.spec.action_dim))[:, policy.live], -1, 1)
+    return policy.valid(policy.proposals(centre_states(conditions, policy.spec.action_dim))[:, policy.live])
 
 
 def nearest(policy: Policy, states: np.ndarray, least: int, most: int, least_radius: float) -> tuple[np.ndarray, float]:

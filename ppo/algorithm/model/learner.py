@@ -69,6 +69,7 @@ class ModelLearner(Learner):
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
         assert config.evaluations is not None, "a model needs a budget"
         self.surrogate = Surrogate(spec, reused + config.evaluations)
+        self.surrogate.take_coordinates(job.description.coordinates)
         self._job, self._imagined, self._collected = job, 0, 0
         self._without_critic = False
         self._plan: Plan | None = None

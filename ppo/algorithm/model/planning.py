@@ -72,6 +72,7 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
         tried = np.clip(found.knobs[index] + near * rng.standard_normal((LOCAL, knobs)), low[index], high[index])
         if over_range:
             tried = np.concatenate([tried, low[index] + (high[index] - low[index]) * unit])
+        tried = policy.valid(tried)
         candidates = np.concatenate([tried, np.broadcast_to(found.conditions[index], (len(tried), dims))], axis=1)
         if model.region is not None:
             candidates = candidates[model.region.outside(candidates, factor)]
@@ -99,8 +100,9 @@ def sampled(policy: Policy, count: int, rng: np.random.Generator) -> np.ndarray:
     knobs = policy.spec.action_dim
     conditions = 2 * rng.random((count, policy.spec.obs_dim - knobs)) - 1
     noise = rng.standard_normal((count, knobs))
+    noise[:, policy.spec.labelled] = 0.0
     actions = np.empty((count, knobs))
     for turn in range(len(policy.live)):
         rows = slice(turn, count, len(policy.live))
         actions[rows] = policy.act(centre_states(conditions[rows], knobs), noise[rows], turn)[0][:, :knobs]
-    return np.concatenate([np.clip(actions, -1, 1), conditions], axis=1)
+    return np.concatenate([policy.valid(actions), conditions], axis=1)

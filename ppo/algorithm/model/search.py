@@ -8,11 +8,16 @@ from scipy.optimize import minimize
 from scipy.stats import qmc
 
 from actors.policy import Policy
+from actors.snapshot import NetworkSpec
+from env.coordinates import snapped
+from ppo.algorithm.components import label_values
 from ppo.algorithm.model.frame import means_at
 
 SPREAD = 128  # knobs over the whole range at each condition
 NEARBY, REFINEMENTS = 16, 5  # knobs about the best ones, so often, before they are polished
 POLISHING = 60  # iterations of L-BFGS-B
+STEPPED = 8  # times that neighbours of the best knobs are tried where some of them can have but some values
+MOST_CORNERS = 3  # knobs of that kind whose roundings up and down are all tried together
 PRECISE = {"maxcor": 20, "ftol": 1e-15, "gtol": 1e-12, "maxiter": POLISHING}
 
 
@@ -55,25 +60,50 @@ class Searchable(Predictor, Protocol):
         """Returns between which knobs it predicts at conditions ``[m, conditions]``, ``[m, knobs]`` each."""
 
 
-def prospect(model: Searchable, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> Prospect:
-    """Searches the model for the best knobs at conditions ``[m, conditions]``: spread ones, components, neighbours."""
-    m, knobs = len(conditions), policy.spec.action_dim
+def prospect(
+    model: Searchable,
+    policy: Policy,
+    conditions: np.ndarray,
+    rng: np.random.Generator,
+    labels: np.ndarray | None = None,
+) -> Prospect:
+    """Searches the model for the best knobs at conditions ``[m, conditions]``: spread ones, components, neighbours.
+
+    Of choices, each combination is searched by itself; where ``labels`` are given, ``[n, choices]``, only those.
+    """
+    spec = policy.spec
     means = means_at(policy, conditions)
+    low, high = (bound[:, None] for bound in model.window(conditions, spec.action_dim))
+    spread = low + (high - low) * qmc.Sobol(spec.action_dim, rng=rng).random(SPREAD)
+    candidates = np.concatenate([means, policy.valid(spread) if spec.steps else spread], axis=1)
+    own = expected_at(model, means, conditions) if spec.labelled else None
+    found = []
+    for label in label_values(spec) if labels is None else labels:
+        candidates[..., spec.labelled] = label
+        values = expected_at(model, candidates, conditions)
+        own = values[:, : means.shape[1]] if own is None else own
+        found.append(_searched(model, _pick(candidates, values), conditions, spec, rng))
+    each = np.stack(found, axis=1)
+    best = _pick(each, expected_at(model, each, conditions)) if len(found) > 1 else found[0]
+    assert own is not None, "there is a label, if an empty one"
+    chosen = policy.live[own.argmin(axis=1)]
+    return Prospect(conditions, best, expected(model, best, conditions), own.min(axis=1), chosen)
+
+
+def _searched(
+    model: Searchable, best: np.ndarray, conditions: np.ndarray, spec: NetworkSpec, rng: np.random.Generator
+) -> np.ndarray:
+    """Returns the best knobs ``[m, knobs]`` of the same label about the best ones so far."""
+    m, knobs = len(conditions), spec.action_dim
     low, high = (bound[:, None] for bound in model.window(conditions, knobs))
-    spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
-    candidates = np.concatenate([means, spread], axis=1)
-    values = expected_at(model, candidates, conditions)
-    own = values[:, : means.shape[1]]
-    best = _pick(candidates, values)
     scale = SPREAD ** (-1 / knobs) * float((high - low).mean()) / 2
     for _ in range(REFINEMENTS):
         nearby = np.clip(best[:, None] + scale * rng.standard_normal((m, NEARBY, knobs)), low, high)
+        nearby[..., spec.labelled] = best[:, None, spec.labelled]
         around = np.concatenate([best[:, None], nearby], axis=1)
         best = _pick(around, expected_at(model, around, conditions))
         scale /= 2
-    best = polished(model, best, conditions)
-    chosen = policy.live[own.argmin(axis=1)]
-    return Prospect(conditions, best, expected(model, best, conditions), own.min(axis=1), chosen)
+    return polished(model, best, conditions, spec)
 
 
 def expected_at(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
@@ -96,12 +126,64 @@ def best_constant(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -
     return some[means.argmin()], float(means.min())
 
 
-def polished(model: Searchable, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+def polished(
+    model: Searchable, knobs: np.ndarray, conditions: np.ndarray, spec: NetworkSpec | None = None
+) -> np.ndarray:
     """Minimises the model's mean locally, from knobs ``[m, knobs]`` at conditions ``[m, conditions]``.
+
+    Knobs that can have but some values are moved to one of them. The nearest one is not always the best, since others
+    have to move with it. Choices are left as they are. Both are told by ``spec``.
+    """
+    if spec is None or not spec.steps:
+        return _descended(model, knobs, conditions, np.zeros(knobs.shape[1], bool))
+    fixed = np.isin(np.arange(spec.action_dim), spec.labelled)
+    best, steps = _descended(model, knobs, conditions, fixed), np.where(fixed, 0.0, np.array(spec.steps))
+    return _on_steps(model, best, conditions, steps, fixed) if steps.any() else best
+
+
+def _on_steps(
+    model: Searchable, knobs: np.ndarray, conditions: np.ndarray, steps: np.ndarray, fixed: np.ndarray
+) -> np.ndarray:
+    """Returns the best knobs on the steps that are found from knobs between them, ``[m, knobs]``."""
+    best, fixed, tried = snapped(knobs, steps), fixed | (steps > 0), _roundings(knobs, steps)
+    for _ in range(STEPPED):
+        (m, p, count), before = tried.shape, best
+        repeated = np.repeat(conditions, p, axis=0)
+        found = _descended(model, tried.reshape(m * p, count), repeated, fixed)
+        best = _pick(found.reshape(tried.shape), expected(model, found, repeated).reshape(m, p))
+        if (best[:, fixed] == before[:, fixed]).all():
+            break
+        tried = _neighbours(best, steps)
+    return best
+
+
+def _neighbours(knobs: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Returns knobs on the steps, and those with one of them a step up or down, ``[m, p, knobs]``."""
+    moves = np.concatenate([np.zeros((1, len(steps))), np.diag(steps)[steps > 0], -np.diag(steps)[steps > 0]])
+    return snapped(np.clip(knobs[:, None] + moves, -1, 1), steps)
+
+
+def _roundings(knobs: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Returns the nearest knobs on the steps, their neighbours and for few of them all corners, ``[m, p, knobs]``."""
+    stepped = np.flatnonzero(steps)
+    found = _neighbours(snapped(knobs, steps), steps)
+    if not 1 < len(stepped) <= MOST_CORNERS:
+        return found
+    half = np.array(np.meshgrid(*[[-0.5, 0.5]] * len(stepped))).reshape(len(stepped), -1).T
+    moves = np.zeros((len(half), len(steps)))
+    moves[:, stepped] = half * steps[stepped]
+    corners = snapped(np.clip(knobs[:, None] + moves, -1, 1), steps)
+    return np.concatenate([found, corners], axis=1)
+
+
+def _descended(model: Searchable, knobs: np.ndarray, conditions: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+    """Minimises the model's mean locally over the knobs that are not ``fixed``, ``[knobs]`` of bool.
 
     All rows are one problem to SciPy's L-BFGS-B, since they do not depend on each other.
     """
     shape = knobs.shape
+    if fixed.all():
+        return knobs
 
     def total(flat: np.ndarray) -> tuple[float, np.ndarray]:
         states = np.concatenate([flat.reshape(shape), conditions], axis=1)
@@ -109,6 +191,7 @@ def polished(model: Searchable, knobs: np.ndarray, conditions: np.ndarray) -> np
         return float(values.sum()), slopes.reshape(-1)
 
     low, high = model.window(conditions, shape[1])
+    low, high = (np.where(fixed, knobs, bound) for bound in (low, high))
     bounds = list(zip(low.reshape(-1), high.reshape(-1), strict=True))
     start = np.clip(knobs, low, high).reshape(-1)
     found = minimize(total, start, jac=True, method="L-BFGS-B", bounds=bounds, options=PRECISE)

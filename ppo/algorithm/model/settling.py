@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from actors.law import Law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
-from ppo.algorithm.components import ignore_knobs
+from ppo.algorithm.components import ignore_knobs, label_of
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
 from ppo.algorithm.model.frame import means_at
 from ppo.algorithm.model.gaussian_process import GaussianProcess
@@ -127,7 +127,8 @@ def settled(
 def followed(policy: Snapshot, model: Searchable, effort: Effort, rng: np.random.Generator) -> Snapshot:
     """Returns the policy whose only component gives the model's best knobs."""
     conditions, live = _spread(policy, effort.conditions, rng), Policy(policy).live
-    knobs = prospect(model, Policy(policy), conditions, rng).knobs
+    labels = label_of(policy.spec, policy.theta, int(live[0]))[None]
+    knobs = prospect(model, Policy(policy), conditions, rng, labels).knobs
     targets = Targets(conditions, np.full(len(knobs), live[0]), knobs)
     return replace(policy, theta=regressed(policy.spec, policy.theta, targets, effort.steps))
 
@@ -189,7 +190,7 @@ def _safe(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: n
     best = prospect(model, policy, conditions, rng).knobs
     candidates = np.concatenate([best[:, None], means_at(policy, conditions)], axis=1)
     chosen = expected_at(Cautious(model), candidates, conditions).argmin(axis=1)
-    return polished(model, candidates[np.arange(len(best)), chosen], conditions)
+    return polished(model, candidates[np.arange(len(best)), chosen], conditions, policy.spec)
 
 
 def _fresh(policy: Snapshot, rng: np.random.Generator) -> np.ndarray:

@@ -8,6 +8,7 @@ from env import Problem, UsageError
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("SaysNothing", "SaysNothing lacks knobs, such as knobs = 2: how many it has"),
         ("NoKnobs", "knobs = 0 must be a whole number of at least 1"),
         ("TrueKnobs", "knobs = True must be a whole number of at least 1"),
         ("FloatKnobs", "knobs = 1.0 must be a whole number of at least 1"),

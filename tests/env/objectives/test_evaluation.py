@@ -112,6 +112,9 @@ def test_rows_share_no_generator(problem, told):
 class Returns(Objective):
     """Returns what it is told to."""
 
+    knobs = 1
+    conditions = 1
+
     def __init__(self, value, vectorised=False):
         self.value, self.vectorised = value, vectorised
 
@@ -178,6 +181,9 @@ def test_any_other_optimum_is_the_users_mistake(value, message):
 
 def test_a_search_for_the_optimum_calls_f_as_it_can_be_called():
     class Scalar(Objective):
+        knobs = 1
+        conditions = 1
+
         def __call__(self, x, c):
             return float((x[0, 0] - 0.5 * c[0, 0]) ** 2)
 

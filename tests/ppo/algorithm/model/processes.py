@@ -14,6 +14,9 @@ HYPER = {side: Hyperparameters(np.array([0.7, 1.5, 3.0]), 0.02, 0.3, side) for s
 class Crossing(Objective):
     """A polynomial of two valleys: the one at a knob of about -0.6 is the best where c < 0, and the other elsewhere."""
 
+    knobs = 1
+    conditions = 1
+
     def __call__(self, x, c):
         return (4 * (x * x - 0.36) ** 2 - 0.1 * c * x)[:, 0]
 

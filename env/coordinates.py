@@ -1,0 +1,118 @@
+"""Knobs and conditions by name, in their units, and their map to [-1, 1].
+
+It needs NumPy alone, as a law does that is deployed.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from env.errors import UsageError
+from env.kinds import KINDS, Choice, Coordinate, Range
+
+
+class Coordinates(Mapping[str, Coordinate]):
+    """Named coordinates in a fixed order: all knobs of a problem, or all conditions.
+
+    Args:
+        named: the coordinates by name.
+        what: what a message calls them: ``knobs`` or ``conditions``.
+
+    Attributes:
+        steps: distances in [-1, 1] between the values that each can have, 0 where it can have all, ``[n]``.
+
+    Raises:
+        UsageError: there is none, or one that is no coordinate.
+    """
+
+    def __init__(self, named: Mapping[str, Coordinate], what: str = "knobs"):
+        if not isinstance(named, Mapping) or not named:
+            raise UsageError(f"{what} = {named!r}: must name one or more, such as dict(gain=Range(0, 1))")
+        for name, one in named.items():
+            if not isinstance(name, str) or not name.isidentifier():
+                raise UsageError(f"{what}: {name!r} must be a name that Python can use for a parameter")
+            if not isinstance(one, Coordinate):
+                wanted = "Range(low, high), Log(low, high), Integer(low, high) or Choice('a', 'b')"
+                raise UsageError(f"{what}: {name} = {one!r} must be {wanted}")
+        self._named = dict(named)
+        self.steps = np.array([one.step for one in named.values()])
+
+    @classmethod
+    def plain(cls, letter: str, count: int, what: str) -> "Coordinates":
+        """Returns coordinates that are in [-1, 1] already: ``x_0`` .., as the archive's columns are named."""
+        return cls({f"{letter}_{j}": Range(-1.0, 1.0) for j in range(count)}, what)
+
+    def __getitem__(self, name: str) -> Coordinate:
+        return self._named[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+    def in_units(self, z: np.ndarray) -> dict[str, Any]:
+        """Returns values in units by name, each ``[...]``, for normalised ones ``[..., n]``."""
+        return {name: one.in_units(z[..., j]) for j, (name, one) in enumerate(self._named.items())}
+
+    def normalised(self, values: Mapping[str, Any]) -> np.ndarray:
+        """Returns ``[..., n]`` for values in units by name, which are broadcast against each other.
+
+        Raises:
+            UsageError: a name is missing or unknown, or a value is none that the coordinate can take in.
+        """
+        columns = []
+        for name, one in self._named.items():
+            try:
+                columns.append(one.normalised(values[name]))
+            except UsageError as error:
+                raise UsageError(f"{name} = {error}") from None
+        return np.stack(np.broadcast_arrays(*columns), axis=-1)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Returns what ``from_json`` takes."""
+        parts = []
+        for name, one in self._named.items():
+            own = {"options": list(one.options)} if isinstance(one, Choice) else asdict(one)
+            parts.append({"name": name, "kind": one.kind, **own})
+        return parts
+
+    @classmethod
+    def from_json(cls, content: Any, what: str) -> "Coordinates":
+        """Rebuilds coordinates.
+
+        Raises:
+            ValueError: the content describes none.
+        """
+        try:
+            named = {part["name"]: _rebuilt(part) for part in content}
+            return cls(named, what)
+        except (TypeError, KeyError, AttributeError, UsageError) as error:
+            raise ValueError(f"{what} that describe no coordinates ({error})") from None
+
+
+def snapped(z: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Returns the nearest values that coordinates can have.
+
+    Args:
+        z: normalised, ``[..., n]``.
+        steps: of ``Coordinates``, ``[n]``.
+    """
+    if not steps.any():
+        return z
+    found, stepped = np.array(z, np.float64), steps > 0
+    found[..., stepped] = np.minimum(np.rint((found[..., stepped] + 1) / steps[stepped]) * steps[stepped] - 1, 1.0)
+    return found
+
+
+def value_on_step(z: float, step: float) -> float:
+    """Returns what ``snapped`` does for one number."""
+    return min(round((z + 1) / step) * step - 1, 1.0) if step else z
+
+
+def _rebuilt(part: Mapping[str, Any]) -> Coordinate:
+    if part["kind"] == "choice":
+        return Choice(*part["options"])
+    return KINDS[part["kind"]](part["low"], part["high"], part["unit"])

@@ -1,0 +1,132 @@
+"""A plain function of named knobs and conditions, in units, as an objective."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from env.coordinates import Coordinates
+from env.errors import UsageError
+from env.kinds import Coordinate
+from env.objectives.base import Objective
+from env.objectives.evaluation import evaluate
+
+F = TypeVar("F", bound=Callable[..., Any])
+ATTRIBUTE = "objective"
+"""Attribute of a described function that holds its class of objectives."""
+
+
+class FunctionObjective(Objective):
+    """A function that takes knobs and conditions by name, in their units.
+
+    Its subclasses are made by ``objective``, one for each function.
+
+    Args:
+        **kwargs: keywords of the constructor, where a class was described and no function.
+    """
+
+    described: Callable[..., Any]
+    best: Callable[..., Any] | None = None
+    knob_coordinates: Coordinates
+    condition_coordinates: Coordinates
+
+    def __init__(self, **kwargs: Any):
+        described: Any = vars(type(self))["described"]  # a function among a class's attributes would be bound
+        self._call: Any = described(**kwargs) if inspect.isclass(described) else described
+        if kwargs and self._call is described:
+            raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+
+    def __call__(self, x: np.ndarray, c: np.ndarray, **given: np.random.Generator) -> Any:
+        """See ``Objective``; values are Python's own where one row is asked for at a time."""
+        values = self.knob_coordinates.in_units(x) | self.condition_coordinates.in_units(c)
+        if not self.vectorised:
+            values = {
+                name: value.item() if isinstance(value[0], np.generic) else value[0] for name, value in values.items()
+            }
+        return self._call(**values, **given)
+
+    def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """See ``Objective``."""
+        best = vars(type(self))["best"]
+        if best is None:
+            return None
+        x = self.knob_coordinates.normalised(best(**self.condition_coordinates.in_units(c)))
+        x = np.broadcast_to(x, (len(c), self.knobs)).copy()
+        return x, evaluate(self, x, c)
+
+
+def objective(
+    *,
+    knobs: Mapping[str, Coordinate],
+    conditions: Mapping[str, Coordinate],
+    at_once: int | None = None,
+    vectorised: bool = False,
+    best: Callable[..., Mapping[str, Any]] | None = None,
+) -> Callable[[F], F]:
+    """Describes a function, or a class whose instances are called like one, so that a law can be trained on it.
+
+        @objective(
+            knobs=dict(frequency=Log(1e5, 2e6, unit="Hz"), dead_time=Integer(0, 31)),
+            conditions=dict(vin=Range(8, 40, unit="V")),
+        )
+        def loss(frequency, dead_time, vin): ...
+
+    The function stays what it is; ``--env module:loss``, ``--env ./file.py:loss`` and ``Config(env=loss)`` take it.
+
+    Args:
+        knobs: what is tuned, by the name of the function's parameter.
+        conditions: what is given, likewise.
+        at_once: how many evaluations may be under way at once; None for any number.
+        vectorised: whether it takes arrays ``[n]`` and returns ``[n]``; see ``Objective.vectorised``.
+        best: returns the best knobs by name for conditions ``[n]`` by name, where they are known.
+
+    Raises:
+        UsageError: the coordinates are none, or the function does not take them.
+    """
+    knob_coordinates, condition_coordinates = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
+    if shared := [name for name in knob_coordinates if name in condition_coordinates]:
+        raise UsageError(f"{shared[0]} is named as a knob and as a condition")
+
+    def describe(described: F) -> F:
+        called = described.__call__ if inspect.isclass(described) else described
+        takes_rng = _check_parameters(described, called, [*knob_coordinates, *condition_coordinates])
+        made = type(
+            described.__name__,
+            (FunctionObjective,),
+            {
+                "__doc__": described.__doc__,
+                "__module__": described.__module__,
+                "described": described,
+                "best": best,
+                "knob_coordinates": knob_coordinates,
+                "condition_coordinates": condition_coordinates,
+                "knobs": len(knob_coordinates),
+                "conditions": len(condition_coordinates),
+                "vectorised": vectorised,
+                "takes_rng": takes_rng,
+                "at_once": at_once,
+            },
+        )
+        setattr(described, ATTRIBUTE, made)
+        return described
+
+    return describe
+
+
+def _check_parameters(described: Any, called: Callable[..., Any], names: list[str]) -> bool:
+    """Checks that what is described takes all names as keywords; returns whether it takes ``rng`` too.
+
+    Raises:
+        UsageError: it does not.
+    """
+    parameters = inspect.signature(called).parameters
+    is_class = inspect.isclass(described)
+    told = f"{described.__name__}({', '.join(list(parameters)[is_class:])})"
+    takes_rng = "rng" in parameters and "rng" not in names
+    given = dict.fromkeys(names) | ({"rng": None} if takes_rng else {})
+    try:
+        inspect.signature(called).bind(*([None] if is_class else []), **given)
+    except TypeError as error:
+        raise UsageError(f"{told}: {error}; its parameters must be the names of the knobs and the conditions") from None
+    return takes_rng

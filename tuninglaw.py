@@ -1,0 +1,131 @@
+"""tuninglaw: laws that map conditions to the knobs that minimise f, and the command ``tuninglaw``.
+
+    from tuninglaw import Config, Integer, Log, Range, load, objective, train
+
+    train(Config(env=loss, evaluations=300, check=60), "runs/loss")
+    law = load("runs/loss")
+    law(vin=12, iout=3)
+
+Names are loaded when they are first used: ``load`` and ``Law`` need NumPy alone, and no name but ``train`` and
+``Trainer`` loads torch.
+"""
+
+import importlib
+import os
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from actors.law import Law, OutsideRangeWarning
+    from actors.load import load
+    from env import Choice, Integer, Log, Objective, Range, UsageError, objective
+    from ppo.config import Config
+    from ppo.train import train
+    from ppo.training.trainer import Trainer
+
+_HOMES = {
+    "Choice": "env.kinds",
+    "Config": "ppo.config",
+    "Integer": "env.kinds",
+    "Law": "actors.law",
+    "Log": "env.kinds",
+    "Objective": "env.objectives",
+    "OutsideRangeWarning": "actors.law",
+    "Range": "env.kinds",
+    "Trainer": "ppo.training.trainer",
+    "UsageError": "env.errors",
+    "load": "actors.load",
+    "objective": "env.objectives",
+    "train": "ppo.train",
+}
+__all__ = [
+    "Choice",
+    "Config",
+    "Integer",
+    "Law",
+    "Log",
+    "Objective",
+    "OutsideRangeWarning",
+    "Range",
+    "Trainer",
+    "UsageError",
+    "load",
+    "objective",
+    "train",
+]
+
+VERBS = {
+    "train": "train a law, or the policy of any Gymnasium environment",
+    "evaluate": "measure or check the law of a run",
+    "compare": "compare with other methods at the same number of evaluations",
+    "tune": "search for hyper-parameters",
+    "archive": "show what a run has evaluated, or write it as a table",
+    "replay": "run one slot of a run alone",
+    "bench": "measure how quick this program is here",
+    "study": "repeat a study of the documentation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tuninglaw' has no attribute '{name}'")
+    _startup().check_packages([])
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
+def main() -> None:
+    """Runs ``tuninglaw VERB ...`` as ``python -m ppo.VERB ...`` runs, with the working directory last on the path."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help"):
+        print(_help())
+        return
+    verb = words.pop(0)
+    if verb not in VERBS:
+        sys.exit(_mistake(f"unknown command {verb}; it must be {', '.join(VERBS)}"))
+    # What this program is made of comes before what lies in the working directory, in the drivers too.
+    sys.path += [path for path in (os.path.dirname(__file__), os.getcwd()) if path not in sys.path]
+    try:
+        _startup().end_by_ctrl_c([])
+        _startup().check_packages([])
+    except ImportError as error:
+        sys.exit(_mistake(str(error)))
+    sys.argv[1:] = words
+    command = importlib.import_module(f"ppo.{verb}")
+    importlib.import_module("ppo.config.command_line").run_main(command.main)
+
+
+def _startup() -> Any:
+    """Returns ``ppo.startup``, which loads nothing else.
+
+    Raises:
+        ImportError: another package of that name is in the way.
+    """
+    try:
+        found = importlib.import_module("ppo.startup")
+    except ModuleNotFoundError:
+        found = None
+    if found is None or pathlib.Path(str(found.__file__)).parent.parent != pathlib.Path(__file__).parent:
+        where = getattr(sys.modules.get("ppo"), "__file__", None) or "something"
+        raise ImportError(f"{where} is in the way of this program's package 'ppo': rename it")
+    return found
+
+
+def _help() -> str:
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:{width}}  {what}" for verb, what in VERBS.items()]
+    return "\n".join(["usage: tuninglaw COMMAND ...", "", *lines, "", "tuninglaw COMMAND --help shows its flags"])
+
+
+def _mistake(text: str) -> int:
+    print(f"error: {text}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    main()
