@@ -2,13 +2,15 @@
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from actors.law_file import About, read_law, save_law
 from actors.policy import Policy
+from actors.polish import polish
 from actors.single import single_mode
 from actors.snapshot import Snapshot
 from env.coordinates import Coordinates, value_on_step
@@ -19,6 +21,23 @@ BEYOND = 1e-9  # of the range, by which rounding may carry a condition out of it
 
 class OutsideRangeWarning(UserWarning):
     """A law is asked for knobs under conditions on which it was not trained."""
+
+
+@dataclass(frozen=True)
+class Polished:
+    """What a polish of a law found under one condition.
+
+    Attributes:
+        knobs: the best ones by name, in units.
+        value: f there, as it was measured.
+        given: f at the law's knobs.
+        evaluations: evaluations of f.
+    """
+
+    knobs: dict[str, Any]
+    value: float
+    given: float
+    evaluations: int
 
 
 class Law:
@@ -150,6 +169,51 @@ class Law:
             hint = nearest(unknown[0], self.condition_coordinates)
             return f"the law takes no condition {unknown[0]}{hint}; it takes {takes}"
         return f"the law takes {takes}, each once; or normalised conditions [m, {self.conditions}] without names"
+
+    def polish(self, f: Callable[..., Any], /, budget: int = 20, **conditions: Any) -> Polished:
+        """Searches near to the law's knobs by f itself, under one condition. Choices are left as the law has them.
+
+        Args:
+            f: takes knobs and conditions by name, in units, and returns a number, NaN where it fails; a function that
+                ``objective`` described is one.
+            budget: evaluations of f at the most.
+            **conditions: in units.
+
+        Returns:
+            The best knobs that were found: never worse than the law's.
+
+        Raises:
+            ValueError: the conditions are not such as the law takes, the budget is below 1, or f is of other ones.
+        """
+        if budget < 1:
+            raise ValueError(f"budget = {budget}: must be at least 1")
+        self._check_problem(f)
+        z = self._place(None, conditions)
+        if not isinstance(z, list):
+            raise ValueError("a polish is of one condition; give single values")
+        free, start = self._policy.spec.unlabelled, self._policy.valid(self._one(z))
+
+        def in_units(x: np.ndarray) -> dict[str, Any]:
+            knobs = start.copy()
+            knobs[free] = x
+            values = zip(self._knob_items, knobs.tolist(), strict=True)
+            return {name: one.in_units(value) for (name, one), value in values}
+
+        steps = np.array(self._policy.spec.steps or np.zeros(self.knobs))[free]
+        found = polish(lambda x: f(**in_units(x), **conditions), start[free], steps, budget if free else 1)
+        return Polished(in_units(found.knobs), found.value, found.given, found.evaluations)
+
+    def _check_problem(self, f: Any) -> None:
+        """Checks that a function that describes itself is of this law's knobs and conditions.
+
+        Raises:
+            ValueError: it is of others.
+        """
+        described = getattr(f, "__dict__", {}).get("objective")
+        ours = self.knob_coordinates, self.condition_coordinates
+        if described is not None and (described.knob_coordinates, described.condition_coordinates) != ours:
+            named = self.about.problem.get("env", "another problem")
+            raise ValueError(f"f has other knobs or conditions than the law, which is of {named}")
 
     def uncertainty(self, conditions: Any = None, /, **named: Any) -> Any:
         """Returns how uncertain f is at the law's knobs: its standard deviation by the critic, ``[m]`` or one number.

@@ -63,12 +63,12 @@ class NetworkSpec:
         Raises:
             ValueError: there is no such network.
         """
-        names = {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or not names - {"components", "steps", "labelled"} <= set(content) <= names:
+        names, later = {field.name for field in fields(cls)}, {"components", "steps", "labelled"}
+        if not isinstance(content, dict) or not names - later <= set(content) <= names:
             raise ValueError("a header that describes no network")
         lists = {name: content.get(name, []) for name in ("hidden_sizes", "choices", "steps", "labelled")}
-        if not all(isinstance(sizes, list) for sizes in lists.values()):
-            raise ValueError("a network whose widths, choices, steps and labels are no lists")
+        if not all(isinstance(values, list) for values in lists.values()):
+            raise ValueError(f"a network one of whose {', '.join(lists)} is no list")
         spec = cls(**content | {name: tuple(sizes) for name, sizes in lists.items()})
         for size in (spec.obs_dim, spec.action_dim, spec.components, *spec.hidden_sizes, *spec.choices):
             if not _is_size(size, 1):
@@ -171,11 +171,9 @@ class Snapshot:
         if self.obs_mean is not None and self.obs_var is not None:
             arrays += [self.obs_mean, self.obs_var]
         spec = asdict(self.spec)
-        if self.spec.components == 1:  # as it was before there were components, so that old laws keep their digests
-            del spec["components"]
-        for name in ("steps", "labelled"):
-            if not spec[name]:
-                del spec[name]
+        # As it was before there were such, so that old laws keep their digests.
+        without = {"components": 1, "steps": (), "labelled": ()}
+        spec = {name: value for name, value in spec.items() if name not in without or value != without[name]}
         content: dict[str, Any] = {"spec": spec, "normalised": len(arrays) > 1}
         if extra := self._extra_arrays():
             content["arrays"] = {name: array.shape for name, array in extra.items()}

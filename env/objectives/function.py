@@ -84,34 +84,41 @@ def objective(
     Raises:
         UsageError: the coordinates are none, or the function does not take them.
     """
-    knob_coordinates, condition_coordinates = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
-    if shared := [name for name in knob_coordinates if name in condition_coordinates]:
+    named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
+    if shared := [name for name in named[0] if name in named[1]]:
         raise UsageError(f"{shared[0]} is named as a knob and as a condition")
 
     def describe(described: F) -> F:
-        called = described.__call__ if inspect.isclass(described) else described
-        takes_rng = _check_parameters(described, called, [*knob_coordinates, *condition_coordinates])
-        made = type(
-            described.__name__,
-            (FunctionObjective,),
-            {
-                "__doc__": described.__doc__,
-                "__module__": described.__module__,
-                "described": described,
-                "best": best,
-                "knob_coordinates": knob_coordinates,
-                "condition_coordinates": condition_coordinates,
-                "knobs": len(knob_coordinates),
-                "conditions": len(condition_coordinates),
-                "vectorised": vectorised,
-                "takes_rng": takes_rng,
-                "at_once": at_once,
-            },
-        )
-        setattr(described, ATTRIBUTE, made)
+        setattr(described, ATTRIBUTE, _objective_of(described, named, at_once, vectorised, best))
         return described
 
     return describe
+
+
+def _objective_of(
+    described: Any,
+    named: tuple[Coordinates, Coordinates],
+    at_once: int | None,
+    vectorised: bool,
+    best: Callable[..., Any] | None,
+) -> type[FunctionObjective]:
+    """Returns the class of objectives that evaluate what is described; see ``objective``."""
+    called = described.__call__ if inspect.isclass(described) else described
+    knobs, conditions = named
+    members = {
+        "__doc__": described.__doc__,
+        "__module__": described.__module__,
+        "described": described,
+        "best": best,
+        "knob_coordinates": knobs,
+        "condition_coordinates": conditions,
+        "knobs": len(knobs),
+        "conditions": len(conditions),
+        "vectorised": vectorised,
+        "takes_rng": _check_parameters(described, called, [*knobs, *conditions]),
+        "at_once": at_once,
+    }
+    return type(described.__name__, (FunctionObjective,), members)
 
 
 def _check_parameters(described: Any, called: Callable[..., Any], names: list[str]) -> bool:

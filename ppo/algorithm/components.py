@@ -147,7 +147,8 @@ def label_values(spec: NetworkSpec) -> np.ndarray:
     """Returns all combinations of the choices' options, normalised, ``[combinations, choices]``; one without any."""
     steps = [spec.steps[j] for j in spec.labelled]
     values = [[value_on_step(place * step - 1, step) for place in range(round(2 / step) + 1)] for step in steps]
-    return np.array(list(itertools.product(*values)), np.float64).reshape(-1, len(spec.labelled))
+    found = list(itertools.product(*values))
+    return np.array(found, np.float64).reshape(len(found), len(spec.labelled))
 
 
 def label_components(spec: NetworkSpec, theta: np.ndarray) -> None:

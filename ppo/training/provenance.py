@@ -1,14 +1,14 @@
 """What the file of a law says of itself: what it is of, and how it came about."""
 
-import dataclasses
 from typing import Any
 
 from actors.job import Job
 from actors.law_file import About
 from actors.snapshot import Snapshot
 from env.spaces import space_as_json
-from ppo.config import Config, ResolvedConfig
+from ppo.config import ResolvedConfig
 from ppo.data.run_archive import signature
+from ppo.training.soundness import result_fields
 
 OF_SUMMARY = ("training_steps", "env_steps", "objective_evaluations", "eval_evaluations", "failed_evaluations")
 """What the file repeats of ``summary.json``, beside what was judged."""
@@ -27,7 +27,7 @@ def about_law(config: ResolvedConfig, job: Job, law: Snapshot, summary: dict[str
     provenance: dict[str, Any] = {"policy_sha256": law.sha256, "training_steps": law.version}
     provenance |= {name: found[name] for name in OF_SUMMARY if name in found}
     provenance |= {name: found[name]["words"] for name in ("check", "model") if name in found}
-    provenance["config"] = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}
+    provenance["config"] = result_fields(config)
     problem = signature(job)
     if described.coordinates is not None:
         knobs, conditions = described.coordinates

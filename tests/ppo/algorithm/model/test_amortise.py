@@ -199,9 +199,9 @@ def test_two_valleys_take_two_components(live, valleys):
 def test_a_component_that_started_anew_is_in_use_from_then_on(valleys, monkeypatch):
     lives, original = [], amortise.assigned
 
-    def seen(targets, means, live):
+    def seen(targets, means, live, labelled):
         lives.append(live.tolist())
-        return original(targets, means, live)
+        return original(targets, means, live, labelled)
 
     monkeypatch.setattr(amortise, "assigned", seen)
     several(snapshot_of(VALLEYS, [-0.6, 0.1, 0.1], [True, False, False]), valleys, Crossing().best(C), C, 0.1, 5)
