@@ -142,4 +142,5 @@ class Job:
         described = self.description
         tuning = self.problem.family == "tuning"
         action_dim = described.action_dim + (kind in SAMPLED and self.components > 1)
-        return Layout(self.length(kind), described.obs_dim, action_dim, tuning)
+        constraints = 0 if kind == Kind.IMAGINE else described.constraints  # the model's f has them in it
+        return Layout(self.length(kind), described.obs_dim, action_dim, tuning, constraints)

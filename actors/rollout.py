@@ -216,4 +216,4 @@ def _streams(kind: Kind) -> tuple[Stream, Stream, Stream]:
 def _record_objective(trajectory: Trajectory, column: int, env: Any, infos: dict) -> None:
     if trajectory.objectives.shape[1]:
         trajectory.objectives[:, column] = infos["objective"]
-        trajectory.seconds[:, column] = env.seconds
+        trajectory.constraints[:, column], trajectory.seconds[:, column] = env.constraints, env.seconds

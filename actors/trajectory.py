@@ -33,12 +33,14 @@ class Layout:
         obs_dim: size of an observation.
         action_dim: number of values in an action.
         objectives: whether raw objective values are included.
+        constraints: number of constraints whose values are included.
     """
 
     time_steps: int
     obs_dim: int
     action_dim: int
     objectives: bool
+    constraints: int = 0
 
     @functools.cached_property
     def fields(self) -> dict[str, Field]:
@@ -54,6 +56,7 @@ class Layout:
             ("logprobs", np.float64, (t,)),
             ("rewards", np.float64, (t,)),
             ("objectives", np.float64, ((t + 1) * self.objectives,)),
+            ("constraints", np.float64, ((t + 1) * self.objectives, self.constraints)),
             ("seconds", np.float64, ((t + 1) * self.objectives,)),
             ("final_obs", np.float64, (t, self.obs_dim)),
             ("terminations", np.bool_, (t,)),
@@ -81,6 +84,7 @@ class Trajectory:
         logprobs: log-probabilities of the actions, ``[n, T]``.
         rewards: rewards, ``[n, T]``.
         objectives: f of the start and of each state after it, ``[n, T + 1]``; ``[n, 0]`` where there is no f.
+        constraints: values of the constraints there, ``[n, T + 1, constraints]``.
         seconds: how long each of them took to evaluate, of the shape of ``objectives``; no result depends on it.
         final_obs: observation after each time step, before any reset, ``[n, T, obs_dim]``.
         terminations, truncations: ends of episodes, ``[n, T]`` of bool; a slot's last time step is truncated unless it
@@ -97,6 +101,7 @@ class Trajectory:
     logprobs: np.ndarray
     rewards: np.ndarray
     objectives: np.ndarray
+    constraints: np.ndarray
     seconds: np.ndarray
     final_obs: np.ndarray
     terminations: np.ndarray

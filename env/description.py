@@ -25,6 +25,7 @@ class Description:
         shown_space: space of observations as the environment itself gives them, before they are flattened.
         without_load: keywords that switch off the computing load, which changes no result.
         coordinates: names, units, ranges and kinds of the knobs and of the conditions of a tuning problem; else None.
+        constraints: number of values beside f that are to be 0 or less.
         at_once: how many of its evaluations may be under way at once; None for any number.
     """
 
@@ -37,6 +38,7 @@ class Description:
     shown_space: spaces.Space | None = None
     coordinates: tuple[Coordinates, Coordinates] | None = None
     at_once: int | None = None
+    constraints: int = 0
 
     @property
     def obs_dim(self) -> int:

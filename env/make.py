@@ -278,4 +278,5 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
             _shown(batch),
             objective.coordinates if objective else None,
             objective.at_once if objective else None,
+            objective.constraints if objective else 0,
         )

@@ -69,6 +69,7 @@ class TuningVectorEnv(VectorEnv):
         self._steps = np.concatenate([coordinates.steps for coordinates in self.objective.coordinates])
         self.evaluations = np.zeros(num_envs, np.int64)
         self.seconds = np.zeros(num_envs)
+        self.constraints = np.zeros((num_envs, self.objective.constraints))
         self.row = 0
         self._state = np.zeros((num_envs, self.objective.dims))
         self._value = np.full(num_envs, np.nan)
@@ -86,9 +87,9 @@ class TuningVectorEnv(VectorEnv):
         x, c = np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:])
         keys = self._keys(rows)
         waited = (time.perf_counter() - started) / max(len(state), 1)
-        values, seconds = timed_evaluation(self.objective, x, c, keys, self._failures)
-        self.seconds[rows] = waited + seconds
-        return values
+        found = timed_evaluation(self.objective, x, c, keys, self._failures)
+        self.seconds[rows], self.constraints[rows] = waited + found.seconds, found.g
+        return found.f
 
     def _keys(self, rows: np.ndarray) -> Iterator[int]:
         """Yields the key of the next evaluation of each of ``rows`` when its turn comes."""

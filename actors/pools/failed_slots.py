@@ -1,6 +1,7 @@
 """Slots that no driver comes back from, completed without f: what happened in them is known, but for its values."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -44,6 +45,8 @@ class _Never(Objective):
         self.knobs = job.description.action_dim
         self.conditions = job.description.obs_dim - self.knobs
         self.take_coordinates(job.description.coordinates)
+        self.constraints = job.description.constraints
 
-    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return np.full(len(x), FAILED)
+    def __call__(self, x: np.ndarray, c: np.ndarray) -> Any:
+        failed = np.full(len(x), FAILED)
+        return (failed, [failed] * self.constraints) if self.constraints else failed

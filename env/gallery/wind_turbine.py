@@ -49,14 +49,24 @@ def _of_most_power(wind: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, n
     return best[:, 0], best[:, 1], found.reshape(len(wind), -1).max(axis=1)
 
 
-@objective(
-    knobs={"speed": Range(*SPEED, unit="rad/s"), "pitch": Range(*PITCH, unit="deg")},
-    conditions={"wind": Range(4, 20, unit="m/s"), "density": Range(1.0, 1.3, unit="kg/m3")},
-    vectorised=True,
-    best=best,
-)
+KNOBS = {"speed": Range(*SPEED, unit="rad/s"), "pitch": Range(*PITCH, unit="deg")}
+CONDITIONS = {"wind": Range(4, 20, unit="m/s"), "density": Range(1.0, 1.3, unit="kg/m3")}
+
+
+def _surplus(speed: Any, wind: Any, density: Any) -> Any:
+    """Returns what a slow rotor costs where the wind gives the rated power at full speed."""
+    return np.where(power(SPEED[1], 0.0, wind, density) >= RATED, 0.01 * (1 - speed / SPEED[1]) ** 2, 0.0)
+
+
+@objective(knobs=KNOBS, conditions=CONDITIONS, vectorised=True, constraints=1, best=best)
+def limited(speed: Any, pitch: Any, wind: Any, density: Any) -> Any:
+    """Minus the power as a share of the rated one, and by how much of that it is more, which is a constraint."""
+    share = power(speed, pitch, wind, density) / RATED
+    return -share + _surplus(speed, wind, density), share - 1
+
+
+@objective(knobs=KNOBS, conditions=CONDITIONS, vectorised=True, best=best)
 def lost(speed: Any, pitch: Any, wind: Any, density: Any) -> Any:
     """Minus the power up to the rated one, as a share of it; more is punished, and a slow rotor at full power."""
-    found = power(speed, pitch, wind, density)
-    surplus = np.where(power(SPEED[1], 0.0, wind, density) >= RATED, 0.01 * (1 - speed / SPEED[1]) ** 2, 0.0)
-    return -np.minimum(found, RATED) / RATED + 5 * np.maximum(0, found / RATED - 1) + surplus
+    share = power(speed, pitch, wind, density) / RATED
+    return -np.minimum(share, 1) + 5 * np.maximum(0, share - 1) + _surplus(speed, wind, density)

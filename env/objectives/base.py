@@ -32,6 +32,9 @@ class Objective(ABC):
     for the values alone that they can have."""
     condition_coordinates: Coordinates | None = None
     """Likewise of the conditions; None for ``c_0`` .. in [-1, 1]."""
+    constraints: int = 0
+    """Number of values g(x, c) that ``__call__`` returns beside f, each of which is to be 0 or less: ``return f, g``
+    for one, ``return f, (g, h)`` for several. Knobs that keep them come first, whatever f is."""
     at_once: int | None = None
     """How many evaluations may be under way at once, such as 1 for a single instrument; None for any number."""
     metric: str = "mse"
@@ -71,7 +74,7 @@ class Objective(ABC):
         return self.knobs + self.conditions
 
     @abstractmethod
-    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def __call__(self, x: np.ndarray, c: np.ndarray) -> Any:
         """Evaluates f.
 
         Args:
@@ -79,7 +82,8 @@ class Objective(ABC):
             c: conditions, ``[n, conditions]`` in [-1, 1].
 
         Returns:
-            f(x, c), ``[n]``, in the objective's own unit; for a single row a number will do.
+            f(x, c), ``[n]``, in the objective's own unit; for a single row a number will do. With ``constraints``, f
+            and their values, each like f.
         """
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -41,6 +41,8 @@ def check_objective(told: str, objective: Objective) -> Objective:
             f"{told}: {type(objective).__name__} declares vectorised = True, so its __call__ cannot take rng, which "
             f"all rows of a call would share; leave out one of the two"
         )
+    if not _is_whole(objective.constraints) or objective.constraints < 0:
+        raise UsageError(f"{told}: constraints = {objective.constraints!r} must be a whole number of 0 or more")
     if (many := objective.at_once) is not None and (not _is_whole(many) or many < 1):
         raise UsageError(f"{told}: at_once = {many!r} must be a whole number of at least 1, or None for any number")
     for name, coordinates in zip(("knob", "condition"), objective.coordinates, strict=True):

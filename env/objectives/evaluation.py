@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,20 @@ class Failures:
         self.first = self.first or " ".join(reason.split())
 
 
+class Values(NamedTuple):
+    """What evaluations gave.
+
+    Attributes:
+        f: f(x, c), ``[n]``.
+        g: values of the constraints, ``[n, constraints]``.
+        seconds: how long each took, ``[n]``; rows that were evaluated together share the time.
+    """
+
+    f: np.ndarray
+    g: np.ndarray
+    seconds: np.ndarray
+
+
 def evaluate(
     objective: Objective,
     x: np.ndarray,
@@ -45,48 +59,57 @@ def evaluate(
         failures: lets evaluations fail (None: an exception in f ends it).
 
     Returns:
-        f(x, c), ``[n]``.
+        f(x, c), ``[n]``; NaN where a constraint is broken.
 
     Raises:
         ValueError: f did not return a real number for each row.
     """
-    return timed_evaluation(objective, x, c, range(len(x)) if keys is None else keys, failures)[0]
+    found = timed_evaluation(objective, x, c, range(len(x)) if keys is None else keys, failures)
+    return kept(found.f, found.g)
+
+
+def kept(f: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Returns f ``[...]``, and NaN where one of the constraints ``[..., constraints]`` is broken."""
+    return np.where((g > 0).any(axis=-1), np.nan, f) if g.shape[-1] else f
 
 
 def timed_evaluation(
     objective: Objective, x: np.ndarray, c: np.ndarray, keys: Iterable[int], failures: Failures | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns what ``evaluate`` does and the seconds that each row took, ``[n]``; rows of one call share its time.
+) -> Values:
+    """Evaluates f and the constraints, and takes the time; see ``evaluate``.
 
     A key is taken when the turn of its row comes, and none where all rows are evaluated at once.
     """
     rows = len(x)
     if objective.vectorised:
         started = time.perf_counter()
-        values = _of_many(objective, x, c, failures)
-        return values, np.full(rows, (time.perf_counter() - started) / max(rows, 1))
+        f, g = _of_many(objective, x, c, failures)
+        return Values(f, g, np.full(rows, (time.perf_counter() - started) / max(rows, 1)))
     x, c = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(c, np.float64)
-    values, seconds = np.empty(rows), np.empty(rows)
+    found = Values(np.empty(rows), np.empty((rows, objective.constraints)), np.empty(rows))
     with OWN_RANDOMNESS:
         for row, key in zip(range(rows), keys, strict=True):
             set_randomness(key)
             given = {"rng": np.random.default_rng(key)} if objective.takes_rng else {}
             started = time.perf_counter()
             value = _called(objective, x[row : row + 1], c[row : row + 1], given, failures)
-            seconds[row] = time.perf_counter() - started
-            values[row] = _finite(_checked(objective, value, 1), failures)[0]
-    return values, seconds
+            found.seconds[row] = time.perf_counter() - started
+            (found.f[row],), (found.g[row],) = _finite(_checked(objective, value, 1), failures)
+    return found
 
 
-def _of_many(objective: Objective, x: np.ndarray, c: np.ndarray, failures: Failures | None) -> np.ndarray:
-    """Returns f of all rows, asked at once; one by one where that fails, so that only those that fail do."""
+def _of_many(
+    objective: Objective, x: np.ndarray, c: np.ndarray, failures: Failures | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns f and constraints of all rows, asked at once; one by one where that fails, so that only those fail."""
     returned = _called(objective, x, c, {}, failures)
     if returned is not FAILED:
         return _finite(_checked(objective, returned, len(x)), failures)
     if len(x) <= 1:
-        return np.full(len(x), FAILED)
+        return np.full(len(x), FAILED), np.full((len(x), objective.constraints), FAILED)
     rows = range(len(x))
-    return np.concatenate([_of_many(objective, x[row : row + 1], c[row : row + 1], failures) for row in rows])
+    parts = [_of_many(objective, x[row : row + 1], c[row : row + 1], failures) for row in rows]
+    return np.concatenate([f for f, _ in parts]), np.concatenate([g for _, g in parts])
 
 
 def _called(
@@ -103,20 +126,45 @@ def _called(
         return FAILED
 
 
-def _finite(values: np.ndarray, failures: Failures | None) -> np.ndarray:
-    """Returns values ``[n]``, in which those that are not finite failed where they may."""
-    failed = ~np.isfinite(values)
+def _finite(found: tuple[np.ndarray, np.ndarray], failures: Failures | None) -> tuple[np.ndarray, np.ndarray]:
+    """Returns f ``[n]`` and constraints, in which rows that are not finite failed where they may."""
+    f, g = found
+    failed = ~(np.isfinite(f) & np.isfinite(g).all(axis=1))
     if failures is None or not failed.any():
-        return values
-    failures.note(f"f is {values[failed][0]}")
-    return np.where(failed, FAILED, values)
+        return found
+    bad = np.column_stack([f, g])[failed][0]
+    failures.note(
+        f"f is {f[failed][0]}" if not np.isfinite(bad[0]) else f"a constraint of f is {bad[~np.isfinite(bad)][0]}"
+    )
+    return np.where(failed, FAILED, f), np.where(failed[:, None], FAILED, g)
 
 
-def _checked(objective: Objective, returned: Any, rows: int) -> np.ndarray:
-    """Returns what f returned as float64, ``[rows]``.
+def _checked(objective: Objective, returned: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what f returned as float64: f ``[rows]`` and constraints ``[rows, constraints]``.
 
     Raises:
-        ValueError: it is not one real number a row.
+        ValueError: it is not one real number a row, or does not have the constraints beside it.
+    """
+    count = objective.constraints
+    if not count:
+        return _numbers_of(objective, returned, rows), np.empty((rows, 0))
+    if returned is FAILED:
+        return np.full(rows, FAILED), np.full((rows, count), FAILED)
+    name = type(objective).__name__
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise ValueError(f"{name} returned a {type(returned).__name__}; with constraints = {count} it must return f, g")
+    f, beside = returned
+    values = [beside] if count == 1 and not isinstance(beside, tuple | list) else list(beside)
+    if len(values) != count:
+        raise ValueError(f"{name} returned {len(values)} constraints beside f; it must return {count}")
+    return _numbers_of(objective, f, rows), np.stack([_numbers_of(objective, one, rows) for one in values], axis=1)
+
+
+def _numbers_of(objective: Objective, returned: Any, rows: int) -> np.ndarray:
+    """Returns one real number a row as float64, ``[rows]``.
+
+    Raises:
+        ValueError: it is none.
     """
     values = np.asarray(returned)
     a_number = values.shape == () and not objective.vectorised

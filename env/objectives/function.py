@@ -10,7 +10,7 @@ from env.coordinates import Coordinates
 from env.errors import UsageError
 from env.kinds import Coordinate
 from env.objectives.base import Objective
-from env.objectives.evaluation import evaluate
+from env.objectives.evaluation import timed_evaluation
 
 F = TypeVar("F", bound=Callable[..., Any])
 ATTRIBUTE = "objective"
@@ -53,13 +53,14 @@ class FunctionObjective(Objective):
             return None
         x = self.knob_coordinates.normalised(best(**self.condition_coordinates.in_units(c)))
         x = np.broadcast_to(x, (len(c), self.knobs)).copy()
-        return x, evaluate(self, x, c)
+        return x, timed_evaluation(self, x, c, range(len(c))).f
 
 
 def objective(
     *,
     knobs: Mapping[str, Coordinate],
     conditions: Mapping[str, Coordinate],
+    constraints: int = 0,
     at_once: int | None = None,
     vectorised: bool = False,
     best: Callable[..., Mapping[str, Any]] | None = None,
@@ -77,6 +78,8 @@ def objective(
     Args:
         knobs: what is tuned, by the name of the function's parameter.
         conditions: what is given, likewise.
+        constraints: how many values the function returns beside f that are to be 0 or less: ``return f, g`` for one,
+            ``return f, (g, h)`` for several.
         at_once: how many evaluations may be under way at once; None for any number.
         vectorised: whether it takes arrays ``[n]`` and returns ``[n]``; see ``Objective.vectorised``.
         best: returns the best knobs by name for conditions ``[n]`` by name, where they are known.
@@ -88,8 +91,10 @@ def objective(
     if shared := [name for name in named[0] if name in named[1]]:
         raise UsageError(f"{shared[0]} is named as a knob and as a condition")
 
+    own = {"constraints": constraints, "at_once": at_once, "vectorised": vectorised}
+
     def describe(described: F) -> F:
-        setattr(described, ATTRIBUTE, _objective_of(described, named, at_once, vectorised, best))
+        setattr(described, ATTRIBUTE, _objective_of(described, named, own, best))
         return described
 
     return describe
@@ -98,8 +103,7 @@ def objective(
 def _objective_of(
     described: Any,
     named: tuple[Coordinates, Coordinates],
-    at_once: int | None,
-    vectorised: bool,
+    own: dict[str, Any],
     best: Callable[..., Any] | None,
 ) -> type[FunctionObjective]:
     """Returns the class of objectives that evaluate what is described; see ``objective``."""
@@ -114,11 +118,9 @@ def _objective_of(
         "condition_coordinates": conditions,
         "knobs": len(knobs),
         "conditions": len(conditions),
-        "vectorised": vectorised,
         "takes_rng": _check_parameters(described, called, [*knobs, *conditions]),
-        "at_once": at_once,
     }
-    return type(described.__name__, (FunctionObjective,), members)
+    return type(described.__name__, (FunctionObjective,), members | own)
 
 
 def _check_parameters(described: Any, called: Callable[..., Any], names: list[str]) -> bool:

@@ -60,6 +60,8 @@ class Noisy(Objective):
         self.knobs, self.conditions = self.noise_free.knobs, self.noise_free.conditions
         self.vectorised, self.takes_rng = self.noise_free.vectorised, self.noise_free.takes_rng
         self.take_coordinates(self.noise_free.coordinates)
+        if self.noise_free.constraints:
+            raise UsageError(f"--env-kwargs of={of}: has constraints, to which no noise is added")
         self.metric = "mse" if level else self.noise_free.metric  # noise may take f below 0, where msle is not defined
         self.noise_seed = noise_seed
         z = _spread(POINTS, self.dims)

@@ -22,7 +22,7 @@ from ppo.algorithm.components import (
 from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch, explained_variance
 from ppo.algorithm.not_finite import TOO_LARGE, NotFiniteError, check_array, guarded
-from ppo.algorithm.outcomes import collected, raw_rewards
+from ppo.algorithm.outcomes import collected, feasible_first, merits, raw_rewards
 from ppo.algorithm.running_moments import RunningMoments
 from ppo.algorithm.schedules import Schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
@@ -122,6 +122,7 @@ class Learner:
             "charts/learning_rate": now.learning_rate,
             "charts/std_floor": now.std_floor,
         }
+        trajectory = feasible_first(trajectory)
         scalars |= guarded(self, trajectory, lambda: self._apply(trajectory, now))
         self._count(trajectory)
         return scalars
@@ -236,11 +237,19 @@ class Learner:
         self.agent.warm_start(part_of("agent", state))
         self.obs_moments.restore(part_of("obs_moments", state))
 
-    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
-        """Starts from the best of evaluations: knobs ``[n, knobs]``, conditions ``[n, conditions]``, values ``[n]``."""
+    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray, g: np.ndarray) -> None:
+        """Starts from the best of evaluations.
+
+        Args:
+            x: knobs, ``[n, knobs]``.
+            c: conditions, ``[n, conditions]``.
+            f: values, ``[n]``.
+            g: values of the constraints, ``[n, constraints]``.
+        """
         if self.agent.policy.components > 1:
             return  # components learn what is to be known from the model
-        theta = imitate(self.agent.policy, self.agent.theta, x, c, f, self.config.seed)
+        values = merits(f, g) if g.shape[1] else f
+        theta = imitate(self.agent.policy, self.agent.theta, x, c, values, self.config.seed)
         self.agent.theta[:] = theta
 
 
@@ -255,7 +264,8 @@ def check_finite(trajectory: Trajectory, starts_evaluated: bool, keep_failures: 
     """
     unasked = not starts_evaluated and trajectory.objectives.size > 0
     outcomes = () if keep_failures else (("objectives", unasked), ("rewards", unasked))
-    for name, skipped in (*outcomes, ("final_obs", False), ("obs", False)):
+    constraints = () if keep_failures else (("constraints", unasked),)
+    for name, skipped in (*outcomes, *constraints, ("final_obs", False), ("obs", False)):
         values = getattr(trajectory, name)[:, int(skipped) :]
         bad = ~np.isfinite(values.reshape(len(trajectory), -1)).all(axis=1)
         if bad.any():

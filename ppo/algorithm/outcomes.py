@@ -3,6 +3,8 @@
 An evaluation that failed is NaN. It counts as worse than any other, and enters no mean.
 """
 
+import dataclasses
+
 import numpy as np
 
 from actors.trajectory import Trajectory
@@ -47,3 +49,27 @@ def with_worst(values: np.ndarray) -> np.ndarray:
     """Returns values in which the largest finite one, which is the worst, stands for all that are not; 0 if none is."""
     finite = values[np.isfinite(values)]
     return np.where(np.isfinite(values), values, finite.max() if len(finite) else 0.0)
+
+
+def feasible_first(trajectory: Trajectory) -> Trajectory:
+    """Returns a trajectory in whose f, which is to be least, whatever breaks a constraint is worse than what does not.
+
+    What does not keeps its f. The others follow by how much they break the constraints (Deb 2000, "An efficient
+    constraint handling method for genetic algorithms", section 3), in the unit of f.
+    """
+    if not trajectory.constraints.shape[2]:
+        return trajectory
+    return dataclasses.replace(trajectory, objectives=merits(trajectory.objectives, trajectory.constraints))
+
+
+def merits(f: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Returns f ``[...]`` with that of whatever breaks one of the constraints ``[..., constraints]`` in its place."""
+    known = np.isfinite(f)
+    broken = np.maximum(np.where(known[..., None], g, 0.0), 0.0)
+    largest = broken.reshape(-1, g.shape[-1]).max(axis=0)
+    share = (broken / np.where(largest > 0, largest, 1.0)).sum(axis=-1)
+    kept = f[known & (share == 0)]
+    kept = kept if len(kept) else f[known]
+    if not len(kept):
+        return f
+    return np.where(known & (share > 0), kept.max() + (1 + share) * (np.ptp(kept) or 1.0), f)

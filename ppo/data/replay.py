@@ -1,6 +1,7 @@
 """Replay: recorded slots are rolled out again over an objective that answers from the archive, and cost nothing."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Replay:
         self._job = dataclasses.replace(job, problem=dataclasses.replace(job.problem, evaluation_cost_ms=0.0))
         described = job.description
         assert described.coordinates is not None, "a tuning problem has them"
-        self._objective = RecordedObjective(*described.coordinates, name)
+        self._objective = RecordedObjective(*described.coordinates, described.constraints, name)
         self._collector: Collector | None = None
         self._rows = rows
         starts = np.flatnonzero(differs_from_last(self._rows, KEY[:2]))
@@ -79,21 +80,22 @@ class RecordedObjective(Objective):
 
     Args:
         knobs, conditions: those of the problem.
+        constraints: their number.
         name: what a message calls the archive.
     """
 
     vectorised = True  # all slots of a run of rows are answered together
 
-    def __init__(self, knobs: Coordinates, conditions: Coordinates, name: str):
+    def __init__(self, knobs: Coordinates, conditions: Coordinates, constraints: int, name: str):
         self.take_coordinates((knobs, conditions))
         self.knobs, self.conditions = len(knobs), len(conditions)
-        self._name = name
+        self.constraints, self._name = constraints, name
 
     def play(self, rows: np.ndarray) -> None:
         """Sets the rows that answer from now on, ``[slots, evaluations of a slot]``."""
         self._rows, self._next = rows, 0
 
-    def __call__(self, x: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def __call__(self, x: np.ndarray, c: np.ndarray) -> Any:
         rows = self._rows[:, self._next]
         self._next += 1
         other = (rows["x"] != x).any(axis=1) | (rows["c"] != c).any(axis=1)
@@ -104,4 +106,4 @@ class RecordedObjective(Objective):
                 f"step {row['step']}, slot {row['slot']}, time step {row['time_step']} holds other knobs or conditions "
                 f"than this run has there"
             )
-        return rows["f"].copy()
+        return (rows["f"].copy(), list(rows["g"].T)) if self.constraints else rows["f"].copy()

@@ -60,8 +60,9 @@ def _read_run(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
 def _read_table(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
     """Reads a CSV file; columns other than those of knobs, conditions and f are left out."""
     row = row_type(job)
-    knobs, conditions = row["x"].shape[0], row["c"].shape[0]
-    columns = [*(f"x_{j}" for j in range(knobs)), *(f"c_{j}" for j in range(conditions)), "f"]
+    knobs, conditions, limits = row["x"].shape[0], row["c"].shape[0], job.description.constraints
+    beside = [f"g_{j}" for j in range(limits)]
+    columns = [*(f"x_{j}" for j in range(knobs)), *(f"c_{j}" for j in range(conditions)), "f", *beside]
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             values = np.array(list(_values_of(csv.reader(_lines(file)), columns, name)))
@@ -70,8 +71,11 @@ def _read_table(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
     if not len(values):
         raise UsageError(f"{name}: has no rows; it must have the columns {_shown(', '.join(columns))}")
     rows = np.zeros(len(values), row)
-    rows["x"], rows["c"], rows["f"] = values[:, :knobs], values[:, knobs:-1], values[:, -1]
-    rows["driver"], rows["failed"] = -1, ~np.isfinite(values[:, -1])
+    given = np.split(values, [knobs, knobs + conditions], axis=1)
+    rows["x"], rows["c"], rows["f"] = given[0], given[1], given[2][:, 0]
+    if limits:
+        rows["g"] = given[2][:, 1:]
+    rows["driver"], rows["failed"] = -1, ~np.isfinite(given[2]).all(axis=1)
     return rows
 
 
@@ -94,7 +98,7 @@ def _values_of(table: Iterator[list[str]], columns: list[str], name: str) -> Ite
     for number, line in enumerate((line for line in table if line), 1):
         texts = [line[place] if place < len(line) else None for place in places]
         named = zip(texts, columns, strict=True)
-        yield [_number(text, f"{name}: row {number}, column {column}", column != "f") for text, column in named]
+        yield [_number(text, f"{name}: row {number}, column {column}", column[0] in "xc") for text, column in named]
 
 
 def _shown(text: str) -> str:

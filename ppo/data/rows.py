@@ -60,19 +60,26 @@ def differs_from_last(rows: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return differs
 
 
+def constraints_of(rows: np.ndarray) -> np.ndarray:
+    """Returns the values of the constraints in rows, ``[n, constraints]``; of no constraints where there are none."""
+    return rows["g"] if "g" in (rows.dtype.names or ()) else np.empty((len(rows), 0))
+
+
 def row_type(job: Job) -> np.dtype:
     """Returns the type of a row.
 
-    For a tuning problem it holds knobs ``x``, conditions ``c``, the value ``f``, the ``seconds`` that it took, and
-    whether it ``failed`` (was not finite); for any other environment the raw observation ``obs``, the ``action`` as
-    sampled, the ``reward``, and whether the episode was ``terminated`` or ``truncated``.
+    For a tuning problem it holds knobs ``x``, conditions ``c``, the value ``f``, those of constraints ``g`` if there
+    are any, the ``seconds`` that it took, and whether it ``failed`` (was not finite); for any other environment the raw
+    observation ``obs``, the ``action`` as sampled, the ``reward``, and whether the episode was ``terminated`` or
+    ``truncated``.
     """
     described = job.description
     head: list[Any] = [("kind", "u1"), ("step", "<i8"), ("slot", "<i4"), ("time_step", "<i4")]
     if job.problem.family == "tuning":
         knobs = described.action_dim
-        state = [("x", "<f8", (knobs,)), ("c", "<f8", (described.obs_dim - knobs,)), ("f", "<f8"), ("seconds", "<f4")]
-        return np.dtype([*head, *state, ("driver", "<i4"), ("failed", "?")])
+        state: list[Any] = [("x", "<f8", (knobs,)), ("c", "<f8", (described.obs_dim - knobs,)), ("f", "<f8")]
+        beside = [("g", "<f8", (described.constraints,))] if described.constraints else []
+        return np.dtype([*head, *state, *beside, ("seconds", "<f4"), ("driver", "<i4"), ("failed", "?")])
     state = [("obs", "<f8", (described.obs_dim,)), ("action", "<f8", (described.action_dim,)), ("reward", "<f8")]
     return np.dtype([*head, *state, ("driver", "<i4"), ("terminated", "?"), ("truncated", "?")])
 
@@ -111,3 +118,6 @@ def _set_evaluations(rows: np.ndarray, trajectory: Trajectory, first: int) -> No
     rows["x"], rows["c"] = states[..., :knobs], states[..., knobs:]
     rows["f"], rows["seconds"] = trajectory.objectives[:, first:], trajectory.seconds[:, first:]
     rows["failed"] = ~np.isfinite(rows["f"])
+    if "g" in (rows.dtype.names or ()):
+        rows["g"] = trajectory.constraints[:, first:]
+        rows["failed"] |= ~np.isfinite(rows["g"]).all(axis=2)

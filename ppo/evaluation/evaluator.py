@@ -7,6 +7,7 @@ import numpy as np
 from actors.law import centre_states
 from actors.trajectory import Trajectory
 from env.objectives import solution
+from env.objectives.evaluation import kept
 from ppo.algorithm.conditions import fixed_conditions
 from ppo.config import ResolvedConfig
 
@@ -37,12 +38,12 @@ class Evaluator:
     def score(self, trajectory: Trajectory) -> float:
         """Returns the score of the merged trajectory of an evaluation.
 
-        Conditions at which f failed are left out; it is NaN where that leaves none. Nor is it finite where f is too
-        large to be squared, or below -1 where its logarithm is asked for.
+        Conditions at which f failed, or a constraint is broken, are left out; it is NaN where that leaves none. Nor is
+        it finite where f is too large to be squared, or below -1 where its logarithm is asked for.
         """
         if self.metric == "mean_return":
             return float(np.mean(first_episode_returns(trajectory)))
-        values, optimum = trajectory.objectives[:, -1], self.optimum
+        values, optimum = kept(trajectory.objectives[:, -1], trajectory.constraints[:, -1]), self.optimum
         if (failed := np.isnan(values)).any():  # which is allowed: failures are kept
             values, optimum = values[~failed], None if optimum is None else optimum[~failed]
         if not len(values):

@@ -5,10 +5,13 @@ import numpy as np
 from actors.job import TRAINING, Job, Kind
 from actors.pools.factory import make_pool
 from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory
 from env.errors import UsageError
+from env.objectives.evaluation import kept
+from ppo.algorithm.outcomes import merits
 from ppo.config import ResolvedConfig
 from ppo.data.archive import NAME, read_archive
-from ppo.data.rows import REUSED, accepted
+from ppo.data.rows import REUSED, accepted, constraints_of
 from ppo.evaluation.check import Check, compare, constant_snapshot, mean_knobs
 from ppo.evaluation.constants import estimated_best_constant
 from ppo.training.archiving import RunArchive
@@ -31,12 +34,17 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
     """
     assert job.check_starts is not None, "the job has a check"
     rounds.sync()
-    law = rounds.run(Kind.CHECK, snapshot.version, snapshot).objectives[:, -1].copy()
+    law = _last(rounds.run(Kind.CHECK, snapshot.version, snapshot))
     constants = {}
     for kind, knobs in constant_knobs(job, files, snapshot).items():
         found = rounds.run(kind, snapshot.version, constant_snapshot(snapshot, knobs))
-        constants[tuple(knobs.tolist())] = found.objectives[:, -1].copy()
+        constants[tuple(knobs.tolist())] = _last(found)
     return compare(law, constants)
+
+
+def _last(trajectory: Trajectory) -> np.ndarray:
+    """Returns f after the last time step of each slot, ``[n]``; NaN where it failed or a constraint is broken."""
+    return kept(trajectory.objectives[:, -1], trajectory.constraints[:, -1]).copy()
 
 
 def constant_knobs(job: Job, files: RunDir, snapshot: Snapshot) -> dict[Kind, np.ndarray]:
@@ -48,12 +56,15 @@ def constant_knobs(job: Job, files: RunDir, snapshot: Snapshot) -> dict[Kind, np
 def paid_before(files: RunDir, step: int, keep_failures: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns knobs, conditions and values that a run had evaluated for training step ``step``, in their order.
 
+    Whatever breaks a constraint has a worse value than all that does not.
+
     Evaluations that failed are left out.
     """
     rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.shown}").rows, keep_failures)
     rows = rows[~rows["failed"]]
     rows = rows[((rows["kind"] == REUSED) | np.isin(rows["kind"], list(TRAINING))) & (rows["step"] < step)]
-    return rows["x"], rows["c"], rows["f"]
+    f, g = rows["f"], constraints_of(rows)
+    return rows["x"], rows["c"], merits(f, g) if g.shape[1] else f
 
 
 def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Check:

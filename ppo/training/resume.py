@@ -12,6 +12,7 @@ from ppo.algorithm.learner import Learner
 from ppo.config import Config, ResolvedConfig
 from ppo.config.fields import flag
 from ppo.data.archive import NAME
+from ppo.data.rows import constraints_of
 from ppo.training.run_dir import RunDir
 from ppo.training.soundness import changed_field, counters_flaw, flaw, meta_flaw, result_fields
 
@@ -78,7 +79,7 @@ def imitate_reused(learner: Learner, reused: np.ndarray) -> None:
     """Lets a run that has not begun start from evaluations made before, rows of the archive ``[n]``."""
     if len(reused) and learner.step == 0:
         with threadpool_limits(1, "blas"):  # as in training: more threads may change the last bits
-            learner.imitate(reused["x"], reused["c"], reused["f"])
+            learner.imitate(reused["x"], reused["c"], reused["f"], constraints_of(reused))
 
 
 def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> tuple[dict[str, Any], dict[str, Any]]:

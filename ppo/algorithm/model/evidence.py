@@ -14,14 +14,15 @@ class Evidence:
     Args:
         dims: knobs and conditions together.
         capacity: number of evaluations that it can take.
+        constraints: number of constraints.
 
     Attributes:
         failures: knobs and conditions of evaluations that failed, ``[m, dims]``.
     """
 
-    def __init__(self, dims: int, capacity: int):
-        self._rows = np.zeros((capacity, dims + 1))
-        self._count = 0
+    def __init__(self, dims: int, capacity: int, constraints: int = 0):
+        self._rows = np.zeros((capacity, dims + constraints + 1))
+        self._count, self._dims = 0, dims
         self.failures = np.empty((0, dims))
 
     def __len__(self) -> int:
@@ -30,19 +31,25 @@ class Evidence:
     @property
     def states(self) -> np.ndarray:
         """Knobs and conditions, ``[n, dims]``."""
-        return self._rows[: self._count, :-1]
+        return self._rows[: self._count, : self._dims]
+
+    @property
+    def constraints(self) -> np.ndarray:
+        """Values of the constraints there, ``[n, constraints]``."""
+        return self._rows[: self._count, self._dims : -1]
 
     @property
     def values(self) -> np.ndarray:
         """f there, ``[n]``."""
         return self._rows[: self._count, -1]
 
-    def add(self, states: np.ndarray, values: np.ndarray) -> None:
-        """Takes evaluations: states ``[n, dims]`` and values ``[n]``."""
+    def add(self, states: np.ndarray, values: np.ndarray, constraints: np.ndarray | None = None) -> None:
+        """Takes evaluations: states ``[n, dims]``, values ``[n]`` and those of constraints ``[n, constraints]``."""
+        beside = np.empty((len(states), 0)) if constraints is None else constraints
         failed = np.isnan(values)
         self.failures = np.concatenate([self.failures, states[failed]])
-        states, values = states[~failed], values[~failed]
-        rows = np.concatenate([states, values[:, None]], axis=1)[: len(self._rows) - self._count]
+        rows = np.concatenate([states, beside, values[:, None]], axis=1)[~failed]
+        rows = rows[: len(self._rows) - self._count]
         self._rows[self._count : self._count + len(rows)] = rows
         self._count += len(rows)
 
@@ -53,13 +60,18 @@ class Evidence:
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
         self._rows[:], self._count = state["rows"], int(state["count"])
-        self.failures = state["failures"].reshape(-1, self._rows.shape[1] - 1).copy()
+        self.failures = state["failures"].reshape(-1, self._dims).copy()
 
 
-def evaluated(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the states that actions led to, ``[E * T, dims]``, and f there, in the order of slots and time steps."""
-    states = trajectory.final_obs
-    return states.reshape(-1, states.shape[2]).copy(), trajectory.objectives[:, 1:].reshape(-1).copy()
+def evaluated(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the states that actions led to, ``[E * T, dims]``, f and the constraints there, by slots and time steps.
+
+    f is ``[E * T]``, and the constraints are ``[E * T, constraints]``.
+    """
+    states, constraints = trajectory.final_obs, trajectory.constraints[:, 1:]
+    values = trajectory.objectives[:, 1:].reshape(-1).copy()
+    beside = constraints.reshape(len(values), constraints.shape[2]).copy()
+    return states.reshape(-1, states.shape[2]).copy(), values, beside
 
 
 def some_of(taken: np.ndarray, most: int) -> np.ndarray:

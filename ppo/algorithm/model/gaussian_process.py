@@ -20,7 +20,7 @@ from actors.critic import Critic, stretched, unwarped
 from actors.kernels import KERNEL_NAMES, KernelName
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.kernels import KERNELS, Kernel
-from ppo.algorithm.model.region import Region
+from ppo.algorithm.model.region import Avoided
 
 Side = Literal["low", "high"]
 SIDES: tuple[Side, ...] = get_args(Side)
@@ -98,11 +98,12 @@ class GaussianProcess:
         factor: lower Cholesky factor of their covariance, as a share of the variance, ``[n, n]``.
         weights: what the kernel at each state is multiplied with, ``[n]``.
         repeats: evaluations for each state that it knows of, in the mean: 1, or more where ``informed`` made it.
-        region: where f is likely to fail, and its mean is as bad as can be, that with a std excepted; None for none.
+        region: where f is likely to fail or to break a constraint, and its mean is as bad as can be, that with a std
+            excepted; None for none.
     """
 
     repeats = 1.0
-    region: Region | None = None
+    region: Avoided | None = None
 
     def __init__(
         self, states: np.ndarray, values: np.ndarray, hyperparameters: Hyperparameters, frame: Frame | None = None

@@ -21,15 +21,16 @@ from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.model.evidence import evaluated
+from ppo.algorithm.model.imagined import IMAGINED_SLOTS, imagining_collector
 from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
-from ppo.algorithm.model.search import prospect
 from ppo.algorithm.model.settling import (
-    FRESH_CONDITIONS,
     Effort,
     followed,
+    fresh_states,
     gate_suffices,
-    law_states,
+    less_expected,
+    missed_valley,
     proposed,
     settled,
     surely_worse,
@@ -42,13 +43,12 @@ from ppo.algorithm.schedules import Schedule, imagined_schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.config import ResolvedConfig
 
-IMAGINED_SLOTS = 24
 STEPS_A_ROUND, LAST_STEPS = 4, 30  # imagined steps
 SETTLED_POINTS, SETTLED_SHARE = 250, 0.8  # from so many evaluations on the number of components is settled, and
 # until so much of the budget is spent, before the last round
 LAST_FITS = 3  # of the model about the law, and of the law to it, after the last round
+WIDENED = 2  # times that a law is moved away from limits that it breaks
 PROSPECTS = 64  # conditions at which it is looked for valleys that no component follows
-WORTH_REVIVING = 1e-3  # of the warped f
 
 
 class ModelLearner(Learner):
@@ -68,10 +68,11 @@ class ModelLearner(Learner):
         super().__init__(config, spec)
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
         assert config.evaluations is not None, "a model needs a budget"
-        self.surrogate = Surrogate(spec, reused + config.evaluations)
+        self.surrogate = Surrogate(spec, reused + config.evaluations, job.description.constraints)
         self.surrogate.take_coordinates(job.description.coordinates)
         self._job, self._imagined, self._collected = job, 0, 0
-        self._without_critic = False
+        self._limited = job.description.constraints > 0
+        self._without_critic = self._limited  # a critic knows of f alone
         self._plan: Plan | None = None
         self._first: Snapshot | None = None  # the law that came of what was reused
         self._kept = False  # whether it is the law at the end
@@ -79,10 +80,7 @@ class ModelLearner(Learner):
     @functools.cached_property
     def _collector(self) -> Collector:
         """Runs imagined slots."""
-        length = 2 * self.agent.policy.components
-        problem = dataclasses.replace(self._job.problem, evaluation_cost_ms=0.0, time_steps=length)
-        sizes = {"episodes": IMAGINED_SLOTS, "time_steps": length, "evaluate_starts": False}
-        return Collector(dataclasses.replace(self._job, problem=problem, **sizes), objective=self.surrogate)  # type: ignore[arg-type]
+        return imagining_collector(self._job, self.agent.policy.components, self.surrogate)
 
     @property
     def kind(self) -> Kind:
@@ -134,9 +132,8 @@ class ModelLearner(Learner):
         """Returns the law, with a critic where it has one."""
         snapshot = self._policy_snapshot()
         doubted = self.surrogate.doubted and self._collected > 0 and not self._kept
-        if self._without_critic or doubted or not self.surrogate.fitted:
-            return snapshot
-        return with_critic(snapshot, self.surrogate.whole)
+        without = self._without_critic or doubted or not self.surrogate.fitted
+        return snapshot if without else with_critic(snapshot, self.surrogate.whole)
 
     def _planned(self, policy: Policy) -> Plan:
         slots, rng = self._job.slots(self.kind), self._rng(0)
@@ -148,11 +145,11 @@ class ModelLearner(Learner):
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
         """Updates the state from the merged trajectory of the round, and returns scalars to log."""
         planned = self.kind != Kind.COLLECT  # before the score, which may change it
-        states, values = evaluated(trajectory)
+        states, values, constraints = evaluated(trajectory)
         scalars = self.surrogate.score(states, values)
         scalars |= collected(trajectory) if planned else super().learn(trajectory)
         self._collected += not planned
-        self.surrogate.evidence.add(states, values)
+        self.surrogate.evidence.add(states, values, constraints)
         if planned:
             self._count(trajectory)
         self._plan, last = None, self.complete
@@ -191,7 +188,9 @@ class ModelLearner(Learner):
         # After the last round a law that its own model knows is not given up: no round would test what comes instead.
         if (last and not about_law) or (self.surrogate.refitted and worth_it):
             self._settle(effort)
-        if last and self.live.sum() > 1:
+        if last:
+            self._keep_limits(effort, about_law)
+        if last and self.live.sum() > 1 and not self._limited:
             snapshot = self._policy_snapshot()
             self._without_critic = gate_suffices(snapshot, self.surrogate.whole, self._rng(4))
             if not self._without_critic:
@@ -201,7 +200,15 @@ class ModelLearner(Learner):
             if self.surrogate.process.frame is None:
                 break  # the law is the best by the model of the whole range
             self._follow(effort)
+            self._keep_limits(effort, True)
         return scalars
+
+    def _keep_limits(self, effort: Effort, about_law: bool) -> None:
+        """Moves the law away from limits that it breaks, since it is not exactly where the model's best knobs are."""
+        for number in range(WIDENED if self._limited else 0):
+            if not self.surrogate.widened(fresh_states(self.snapshot(), self._rng(10 + number))):
+                break
+            self._follow(effort) if about_law else self._settle(effort)
 
     def _astray(self, before: Snapshot) -> bool:
         """Whether the model, before its last fit, surely expects more of its law than of the law of the last round."""
@@ -215,8 +222,8 @@ class ModelLearner(Learner):
             now = dataclasses.replace(now, std_floor=min(now.std_floor, frame.radius / 3))
         self._collector.update(dataclasses.replace(self._policy_snapshot(), std_floor=now.std_floor))
         trajectory = self._collector.run(Task(Kind.IMAGINE, self._imagined, 0, IMAGINED_SLOTS))
-        where, key = f"in imagined step {self._imagined}, ", self._imagined
-        scalars = guarded(self, trajectory, lambda: self.improve(trajectory, now, key), where)
+        key = self._imagined
+        scalars = guarded(self, trajectory, lambda: self.improve(trajectory, now, key), f"in imagined step {key}, ")
         self._imagined += 1
         return scalars
 
@@ -225,13 +232,11 @@ class ModelLearner(Learner):
         if self.live.sum() == 1:
             return
         rng = self._rng(1)
-        found = prospect(self.surrogate.whole, self.policy, 2 * rng.random((PROSPECTS, self.conditions)) - 1, rng)
-        used = np.bincount(found.chosen, minlength=len(self.live))
-        least, index = int(np.argmin(used)), int(np.argmax(found.proposed - found.expected))
-        if used[least] == 0 and found.proposed[index] - found.expected[index] > WORTH_REVIVING:
-            self.agent.policy.place(self.agent.theta, least, found.knobs[index], self.config.init_std)
+        conditions = 2 * rng.random((PROSPECTS, self.conditions)) - 1
+        if (missed := missed_valley(self.surrogate.whole, self.policy, conditions, rng)) is not None:
+            self.agent.policy.place(self.agent.theta, *missed, self.config.init_std)
             self.live = self.live.copy()
-            self.live[least] = True
+            self.live[missed[0]] = True
 
     def _settle(self, effort: Effort) -> None:
         """Makes the policy give the model's best knobs, with as many components as that takes."""
@@ -259,22 +264,18 @@ class ModelLearner(Learner):
         """Goes back to the law that came of what was reused, if the model expects less of that one."""
         if self._first is None:
             return
-        conditions = 2 * self._rng(5).random((FRESH_CONDITIONS, self.conditions)) - 1
         first = with_critic(self._first, self.surrogate.whole)
-        states = [law_states(law, conditions) for law in (self.snapshot(), first)]
-        model = self.surrogate.process_for(np.concatenate(states))
-        now, before = (float(model.unwarped(model.mean(at)).mean()) for at in states)
-        if before < now:
+        if less_expected(first, self.snapshot(), self.surrogate, self._rng(5)):
             self._take(self._first)
-            self._without_critic, self._kept = False, True  # its gate was not compared with this critic
+            self._without_critic, self._kept = self._limited, True  # its gate was not compared with this critic
 
     def judgement(self) -> Judgement | None:
         """Returns what the model says of the law."""
         return judge(self.surrogate, self.snapshot()) if self.surrogate.fitted else None
 
-    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray) -> None:
+    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray, g: np.ndarray) -> None:
         """Takes evaluations made before the run into the evidence, and makes a law of them; see ``Learner.imitate``."""
-        self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f)
+        self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f, g)
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
         if not self.surrogate.fitted:
             return

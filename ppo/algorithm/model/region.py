@@ -5,8 +5,29 @@ nearest failure is to be farther than its nearest success by as much as that one
 more. Where it is not, a model expects the worst value that was found anywhere.
 """
 
+from typing import Protocol
+
 import numpy as np
 from scipy.spatial import cKDTree
+
+
+class Avoided(Protocol):
+    """Where a law is not to go, and what a model of f expects there in its place."""
+
+    def holds(self, states: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        """See ``Region``."""
+
+    def outside(self, states: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        """See ``Region``."""
+
+    def raised(self, mean: np.ndarray, states: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """See ``Region``."""
+
+    def raised_with_slope(
+        self, mean: np.ndarray, slope: np.ndarray, states: np.ndarray, targets: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Region``."""
+
 
 MARGIN = 0.1
 RIM = 0.02  # of the distance that is missing, from which on only the worst is expected

@@ -21,10 +21,12 @@ from ppo.algorithm.model.search import (
     prospect,
     states_of,
 )
+from ppo.algorithm.model.surrogate import Surrogate
 
 FRESH_CONDITIONS = 512  # at which laws are compared
 ONE_SUFFICES = 0.003  # share of the regret of constant knobs that one component may lose beside several
 HOPELESS = 10.0  # times that loss: after the first steps of a regression it is too much
+WORTH_REVIVING = 1e-3  # of the warped f
 CAUTION = 2.0  # standard deviations of the model: what it does not know well may look better to it than it is
 GATE_LOSS = 0.1  # share of the regret that the law may lose without a critic
 QUICK_STEPS, LAST_STEPS = 10, 80  # of a regression: in the rounds before, and after the last one
@@ -183,6 +185,35 @@ def surely_worse(law: Snapshot, tested: Snapshot, earlier: GaussianProcess, rng:
 def law_states(law: Snapshot, conditions: np.ndarray) -> np.ndarray:
     """Returns the states that a law chooses at conditions ``[m, conditions]``, ``[m, dims]``."""
     return np.concatenate([Law(law)(conditions), conditions], axis=1)
+
+
+def fresh_states(law: Snapshot, rng: np.random.Generator) -> np.ndarray:
+    """Returns the states that a law chooses at conditions that it was not fitted to, ``[512, dims]``."""
+    return law_states(law, _fresh(law, rng))
+
+
+def missed_valley(
+    model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator
+) -> tuple[int, np.ndarray] | None:
+    """Returns a component that is of no use at conditions ``[m, conditions]``, and where it would be of most.
+
+    Where the model expects next to nothing beside the components there is no such valley.
+    """
+    found = prospect(model, policy, conditions, rng)
+    used = np.bincount(found.chosen, minlength=policy.spec.components)
+    least, index = int(np.argmin(used)), int(np.argmax(found.proposed - found.expected))
+    if used[least] > 0 or found.proposed[index] - found.expected[index] <= WORTH_REVIVING:
+        return None
+    return least, found.knobs[index]
+
+
+def less_expected(law: Snapshot, other: Snapshot, surrogate: Surrogate, rng: np.random.Generator) -> bool:
+    """Returns whether the model expects less of a law than of another one."""
+    conditions = _fresh(law, rng)
+    states = [law_states(one, conditions) for one in (law, other)]
+    model = surrogate.process_for(np.concatenate(states))
+    ours, theirs = (float(model.unwarped(model.mean(at)).mean()) for at in states)
+    return ours < theirs
 
 
 def _safe(model: GaussianProcess, policy: Policy, conditions: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -5,6 +5,7 @@ import numpy as np
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec
 from env.objectives import Objective
+from ppo.algorithm.model.constraints import ConstraintModels
 from ppo.algorithm.model.evidence import Evidence, some_of
 from ppo.algorithm.model.fits import Fit, fit_of, state_of
 from ppo.algorithm.model.frame import Frame, nearest
@@ -16,7 +17,7 @@ from ppo.algorithm.model.gaussian_process import (
     nearly_polynomial,
     of_pairs,
 )
-from ppo.algorithm.model.region import Region
+from ppo.algorithm.model.limits import Limits
 from ppo.algorithm.model.selection import Count, nearest_to, selected
 from ppo.algorithm.state import State, part_of, prefixed
 
@@ -44,9 +45,11 @@ class Surrogate(Objective):
     Args:
         spec: the policy's network.
         capacity: evaluations that there will be at the most.
+        constraints: their number.
 
     Attributes:
         evidence: all evaluations so far.
+        limits: the models of the constraints.
         gain: running mean of how much better the model predicted a round, before it learned from it, than the mean and
             the variance of all f did, in nats; ``FIRST_GAIN`` before the first score.
         refitted: whether the last fit chose the hyperparameters of the whole range anew.
@@ -54,9 +57,9 @@ class Surrogate(Objective):
 
     vectorised = True  # the slots of an imagined step are always evaluated together
 
-    def __init__(self, spec: NetworkSpec, capacity: int):
+    def __init__(self, spec: NetworkSpec, capacity: int, constraints: int = 0):
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
-        self.evidence = Evidence(self.dims, capacity)
+        self.evidence, self.limits = Evidence(self.dims, capacity, constraints), ConstraintModels(spec, constraints)
         self.gain, self.refitted = FIRST_GAIN, False
         self._spec, self._fitted_at = spec, 0
         self._lead, self._local_from = 0.0, 0.0
@@ -105,9 +108,16 @@ class Surrogate(Objective):
         local = made_of.frame is not None
         if local not in self._processes:
             self._processes[local] = process = made_of.informed(self.evidence)
-            if len(self.evidence.failures):
-                process.region = Region(self.evidence.states, self.evidence.failures)
+            process.region = self.limits.avoided(self.evidence)
         return self._processes[local]
+
+    def widened(self, states: np.ndarray) -> bool:
+        """Widens the margin of the limits where a law's states ``[m, dims]`` break them; returns whether they do."""
+        limits = self.whole.region
+        if not isinstance(limits, Limits) or not self.limits.widen(limits.beyond(states)):
+            return False
+        self._processes = {}
+        return True
 
     def score(self, states: np.ndarray, values: np.ndarray) -> dict[str, float]:
         """Scores the model on a round ``[m, dims]``, ``[m]`` before it learns from it; returns scalars to log.
@@ -152,6 +162,7 @@ class Surrogate(Objective):
             hyperparameters = self._simplest(some, self._fit(some, self._guesses(n), steps))
             self._fitted_at = n
         assert hyperparameters is not None, "fitted now or before"
+        self.limits.fit(self.evidence, taken, FITTED.of(self.dims), self.refitted or last)
         if last:
             hyperparameters = self._fit(taken, [hyperparameters], FURTHER_STEPS)
         self._whole, self._processes = Fit(taken, hyperparameters), {}
@@ -268,6 +279,7 @@ class Surrogate(Objective):
             **prefixed("evidence", self.evidence.state()),
             **prefixed("whole", state_of(self._whole)),
             **prefixed("local", state_of(self._local)),
+            **prefixed("limits", self.limits.state()),
             "scalars": np.array([self._fitted_at, self._local_from, self._lead, self.gain]),
         }
 
@@ -276,6 +288,7 @@ class Surrogate(Objective):
         self.evidence.restore(part_of("evidence", state))
         self._whole = fit_of(part_of("whole", state), self._spec)
         self._local = fit_of(part_of("local", state), self._spec)
+        self.limits.restore(part_of("limits", state))
         fitted_at, self._local_from, self._lead, self.gain = state["scalars"].tolist()
         self._fitted_at, self._processes = int(fitted_at), {}
 

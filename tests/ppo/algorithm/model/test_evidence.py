@@ -57,9 +57,10 @@ def test_what_a_round_evaluated_is_f_where_it_was_evaluated(kind):
     states = np.random.default_rng(1).uniform(-1, 1, (slots, 3))
     collector = Collector(job)
     collector.update(Snapshot(0, spec, theta, 0.3, plan=Plan(states * [0, 0, 1], states[:, :2])))
-    found, values = evaluated(collector.run(Task(kind, 0, 0, slots)))
+    found, values, constraints = evaluated(collector.run(Task(kind, 0, 0, slots)))
     assert found.shape == (slots * job.evaluations(kind), 3)
     assert values.tolist() == Quadratic()(found[:, :2], found[:, 2:]).tolist()
+    assert constraints.shape == (len(values), 0)
     assert (np.abs(found) <= 1).all()
     if kind != Kind.COLLECT:
         assert found.tolist() == states.tolist()
