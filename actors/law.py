@@ -37,6 +37,7 @@ class Law:
         knobs, conditions: how many there are.
         knob_coordinates, condition_coordinates: their names, units, ranges and kinds.
         about: what it is of, and how it came about.
+        tried: a sample of what was evaluated in training, with arrays ``x``, ``c`` and ``f``; None where none is known.
 
     Raises:
         ValueError: the policy is not that of a tuning problem.
@@ -48,6 +49,7 @@ class Law:
         self.knobs = snapshot.spec.action_dim
         self.conditions = snapshot.spec.obs_dim - self.knobs
         self.about = about or About()
+        self.tried = self.about.tried
         self.knob_coordinates = self.about.knobs or Coordinates.plain("x", self.knobs, "knobs")
         self.condition_coordinates = self.about.conditions or Coordinates.plain("c", self.conditions, "conditions")
         self._policy = Policy(snapshot)
