@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from actors.single import single_mode
 from actors.snapshot import Snapshot
 from env.coordinates import Coordinates, value_on_step
 from env.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BEYOND = 1e-9  # of the range, by which rounding may carry a condition out of it
 
@@ -56,6 +59,7 @@ class Law:
         knobs, conditions: how many there are.
         knob_coordinates, condition_coordinates: their names, units, ranges and kinds.
         about: what it is of, and how it came about.
+        tried: a sample of what was evaluated in training, with arrays ``x``, ``c`` and ``f``; None where none is known.
 
     Raises:
         ValueError: the policy is not that of a tuning problem.
@@ -67,6 +71,7 @@ class Law:
         self.knobs = snapshot.spec.action_dim
         self.conditions = snapshot.spec.obs_dim - self.knobs
         self.about = about or About()
+        self.tried = self.about.tried
         self.knob_coordinates = self.about.knobs or Coordinates.plain("x", self.knobs, "knobs")
         self.condition_coordinates = self.about.conditions or Coordinates.plain("c", self.conditions, "conditions")
         self._policy = Policy(snapshot)
@@ -117,6 +122,28 @@ class Law:
             return {name: one.in_units(value) for (name, one), value in zip(self._knob_items, x, strict=True)}
         knobs = self._normalised(z.reshape(-1, self.conditions)).reshape(*z.shape[:-1], self.knobs)
         return self.knob_coordinates.in_units(knobs)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, at: Mapping[str, Any] | None = None) -> "Figure | None":
+        """Draws each knob over each condition, in units, and what was evaluated near that slice.
+
+        It needs matplotlib, the extra ``plot``.
+
+        Args:
+            path: file of the picture, such as ``law.png``; None to return it, which a notebook shows.
+            at: values of conditions, in units by name, that the others are drawn at; at the centre of its range where
+                one is not named.
+
+        Raises:
+            ValueError: ``at`` names no condition of the law, or a value outside of its range.
+            UsageError: matplotlib is not installed.
+        """
+        try:
+            from actors.pictures import plot  # matplotlib comes with it, which a law does without
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "matplotlib":
+                raise
+            raise UsageError("Law.plot draws with matplotlib: pip install 'tuninglaw[plot]'") from None
+        return plot(self, path, at)
 
     def _normalised(self, conditions: Any) -> np.ndarray:
         """Returns knobs in [-1, 1] for conditions in [-1, 1]; see ``__call__``."""

@@ -1,12 +1,13 @@
 """``law.npz``: a law or a policy in one file, which NumPy alone reads, and what it is of.
 
-It holds the bytes of a snapshot, and a JSON text ``about``. Files of version 0.1 hold the snapshot alone.
+It holds the bytes of a snapshot, a JSON text ``about``, and a sample of what was evaluated in training, ``tried``.
+Files of version 0.1 hold the snapshot alone.
 """
 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,6 +21,43 @@ FORMAT = 1
 """Version of the text; a file with a later one is refused."""
 
 
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A sample of what was evaluated in training.
+
+    Attributes:
+        x: normalised knobs, ``[n, knobs]``.
+        c: normalised conditions, ``[n, conditions]``.
+        f: values, ``[n]``; NaN where f failed.
+    """
+
+    x: np.ndarray
+    c: np.ndarray
+    f: np.ndarray
+
+    def to_array(self) -> np.ndarray:
+        """Returns the array of the file, ``[n, knobs + conditions + 1]``."""
+        return np.column_stack([self.x, self.c, self.f]).astype(np.float64)
+
+    @classmethod
+    def from_array(cls, array: np.ndarray, knobs: int, dims: int) -> "Tried":
+        """Reads the array of a file.
+
+        Args:
+            array: what the file holds.
+            knobs: number of knobs.
+            dims: number of knobs and conditions together.
+
+        Raises:
+            ValueError: it is damaged, or of another law.
+        """
+        if array.dtype != np.float64 or array.ndim != 2 or array.shape[1] != dims + 1:
+            raise ValueError("what was tried is no array of knobs, conditions and f")
+        if not (np.abs(array[:, :dims]) <= 1).all() or np.isinf(array[:, dims]).any():
+            raise ValueError("what was tried holds knobs or conditions outside of [-1, 1], or an infinite f")
+        return cls(array[:, :knobs], array[:, knobs:dims], array[:, dims])
+
+
 @dataclass(frozen=True)
 class About:
     """What a law is of, and how it came about.
@@ -29,6 +67,7 @@ class About:
         knobs, conditions: names, units, ranges and kinds; None outside tuning.
         observations, actions: spaces of an environment, by ``env.spaces``; None for a tuning problem.
         provenance: the run: its configuration, digest, evaluations and judgements.
+        tried: a sample of what was evaluated, which pictures show; an array of its own in the file. None for nothing.
     """
 
     problem: Mapping[str, Any] = field(default_factory=dict)
@@ -37,6 +76,7 @@ class About:
     observations: Mapping[str, Any] | None = None
     actions: Mapping[str, Any] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    tried: Tried | None = field(default=None, compare=False)
 
     def to_bytes(self) -> bytes:
         """Returns the text of the file."""
@@ -83,7 +123,7 @@ def read_law(path: str | os.PathLike[str]) -> tuple[Snapshot, About]:
     what = f"{os.fspath(path)} is damaged, or no law"
     arrays = read_npz(path, what)
     parts = [arrays.get(name, np.zeros(0, np.uint8)) for name in ("snapshot", "about")]
-    if not {"snapshot"} <= set(arrays) <= {"snapshot", "about"} or any(
+    if not {"snapshot"} <= set(arrays) <= {"snapshot", "about", "tried"} or any(
         part.dtype != np.uint8 or part.ndim != 1 for part in parts
     ):
         raise ValueError(f"{what} (it does not hold the bytes of a snapshot)")
@@ -91,6 +131,8 @@ def read_law(path: str | os.PathLike[str]) -> tuple[Snapshot, About]:
         snapshot = Snapshot.from_bytes(parts[0].tobytes())
         about = About.from_bytes(parts[1].tobytes()) if "about" in arrays else About()
         _check_sizes(snapshot, about)
+        if "tried" in arrays:
+            about = replace(about, tried=_read_tried(arrays["tried"], snapshot, about))
     except ValueError as error:
         raise ValueError(f"{what} ({error})") from None
     return snapshot, about
@@ -105,7 +147,20 @@ def save_law(file: str | os.PathLike[str] | BinaryIO, snapshot: Snapshot, about:
     """Writes a snapshot, and what it is of, as ``law.npz``."""
     parts = {"snapshot": snapshot.to_bytes()} | ({} if about is None else {"about": about.to_bytes()})
     arrays: dict[str, Any] = {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
+    if about is not None and about.tried is not None:
+        arrays["tried"] = about.tried.to_array()
     np.savez(file, **arrays)
+
+
+def _read_tried(array: np.ndarray, snapshot: Snapshot, about: About) -> Tried:
+    """Returns what was tried, of the array in a file.
+
+    Raises:
+        ValueError: it is damaged, or the policy is that of no tuning problem.
+    """
+    if about.actions is not None or snapshot.spec.head != "gaussian":
+        raise ValueError("it holds what was tried, and is the policy of no tuning problem")
+    return Tried.from_array(array, snapshot.spec.action_dim, snapshot.spec.obs_dim)
 
 
 def _check_sizes(snapshot: Snapshot, about: About) -> None:

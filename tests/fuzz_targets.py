@@ -14,7 +14,7 @@ import numpy as np
 
 from actors import Law, NetworkSpec, Policy, Snapshot
 from actors.job import Kind, Task
-from actors.law_file import save_law
+from actors.law_file import About, Tried, save_law
 from actors.npz import NpzError, read_npz
 from actors.pools.base import DriverError
 from actors.pools.dealing import DealingPool, Driver
@@ -110,12 +110,24 @@ def read_snapshot(case: Case, message: bytes) -> None:
 
 
 def law_bytes(case: Case) -> bytes:
-    """Returns a file of a law that was changed, or a sound file of a snapshot that was."""
+    """Returns a file of a law that was changed, or a sound file of a snapshot, or of what was tried, that was."""
     buffer = io.BytesIO()
+    if case.chance(0.3):
+        tried = np.zeros(case.one_of([(2, 4), (2, 4), (0, 4), (2, 3), (4,), (), (2, 4, 1)]))
+        tried = tried.astype(case.one_of([np.float64, np.float64, np.float32, np.int64, np.bool_]))
+        if tried.size and case.chance(0.5):
+            tried.flat[int(case.rng.integers(tried.size))] = case.one_of([1, 2, -1, 0])
+        if tried.size and tried.dtype == np.float64 and case.chance(0.5):
+            tried.flat[int(case.rng.integers(tried.size))] = case.one_of([np.nan, np.inf, -1.0, 1e300])
+        np.savez(buffer, snapshot=np.frombuffer(case.one_of(snapshots()), np.uint8), tried=tried)
+        return buffer.getvalue()
     if case.chance(0.5):
         np.savez(buffer, snapshot=np.frombuffer(snapshot_bytes(case), np.uint8))
         return buffer.getvalue()
-    save_law(buffer, Snapshot.from_bytes(case.one_of(snapshots())))
+    snapshot = Snapshot.from_bytes(case.one_of(snapshots()))
+    knobs, dims = snapshot.spec.action_dim, snapshot.spec.obs_dim
+    tried = Tried(np.zeros((2, knobs)), np.ones((2, max(dims - knobs, 0))), np.array([1.0, np.nan]))
+    save_law(buffer, snapshot, About(tried=case.one_of([None, tried])))
     return damaged(case, buffer.getvalue())
 
 
@@ -123,6 +135,9 @@ def read_law(case: Case, content: bytes) -> None:
     law = Law.load(case.file(content))
     knobs = law(np.zeros((3, law.conditions)))
     assert knobs.shape == (3, law.knobs)
+    if law.tried is not None:
+        assert law.tried.x.shape[1] == law.knobs
+        assert law.tried.c.shape == (len(law.tried.f), law.conditions)
 
 
 def npz_bytes(case: Case) -> bytes:

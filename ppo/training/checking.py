@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from actors.job import TRAINING, Job, Kind
+from actors.job import Job, Kind
 from actors.pools.factory import make_pool
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
@@ -10,11 +10,12 @@ from env.errors import UsageError
 from env.objectives.evaluation import kept
 from ppo.algorithm.outcomes import merits
 from ppo.config import ResolvedConfig
-from ppo.data.archive import NAME, read_archive
-from ppo.data.rows import REUSED, accepted, constraints_of
+from ppo.data.archive import NAME
+from ppo.data.rows import constraints_of
 from ppo.evaluation.check import Check, compare, constant_snapshot, mean_knobs
 from ppo.evaluation.constants import estimated_best_constant
 from ppo.training.archiving import RunArchive
+from ppo.training.evaluated import training_rows
 from ppo.training.job import make_job
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir
@@ -60,9 +61,8 @@ def paid_before(files: RunDir, step: int, keep_failures: bool = False) -> tuple[
 
     Evaluations that failed are left out.
     """
-    rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.shown}").rows, keep_failures)
-    rows = rows[~rows["failed"]]
-    rows = rows[((rows["kind"] == REUSED) | np.isin(rows["kind"], list(TRAINING))) & (rows["step"] < step)]
+    rows = training_rows(files, keep_failures)
+    rows = rows[~rows["failed"] & (rows["step"] < step)]
     f, g = rows["f"], constraints_of(rows)
     return rows["x"], rows["c"], merits(f, g) if g.shape[1] else f
 

@@ -35,8 +35,10 @@ from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.archiving import RunArchive
 from ppo.training.checking import run_check
+from ppo.training.evaluated import evaluated, tried
 from ppo.training.job import make_job
 from ppo.training.not_finite import Updates
+from ppo.training.plots import FinishedRun, draw
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.provenance import about_law
 from ppo.training.resources import Resources
@@ -285,15 +287,13 @@ class Trainer:
             "resources": self._resources.summary(),
         }
         summary = summarise(self.config, self.learner, snapshot, spent, check)
-        self.files.write_law(snapshot, about_law(self.config, self.job, snapshot, summary))
+        rows = evaluated(self.files, self.job)
+        about = dataclasses.replace(about_law(self.config, self.job, snapshot, summary), tried=tried(rows))
+        self.files.write_law(snapshot, about)
         self.files.write_json("timing.json", self.timing.summary())
         summary = self.files.write_json("summary.json", summary)
-        drawn: list[str] = []
-        if pictures:
-            from ppo.training.plots import draw  # matplotlib comes with it
-
-            objective = self.config.problem().objective()
-            drawn = draw(self.files.path, self.files.rows, self.timing, self.evaluator, objective, snapshot)
+        run = FinishedRun(self.config, self.files, self.timing, self.evaluator, snapshot, about, rows, summary)
+        drawn = draw(run) if pictures else []
         if not self.quiet:
             print(table(summary, self.timing, self.files, drawn))
         return summary

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from actors import Law, NetworkSpec, Snapshot
-from actors.law_file import save_law
+from actors.law_file import About, Tried, read_law, save_law
 from tests.actors.mixtures import mixture, random_critic
 
 
@@ -98,6 +98,57 @@ def test_a_file_of_other_arrays_is_no_law(arrays, tmp_path):
     with pytest.raises(ValueError, match=r"law\.npz is damaged, or no law \(") as error:
         Law.load(path)
     assert len(str(error.value).splitlines()) == 1
+
+
+SPEC = NetworkSpec(2, (8,), "tanh", "gaussian", 1)
+ROW = [[0.5, -1.0, 3.0]]
+
+
+def test_what_was_tried_is_kept_in_the_file_and_changes_no_digest(tmp_path):
+    snapshot = Snapshot(0, SPEC, np.zeros(SPEC.size))
+    tried = Tried(np.array([[0.5], [-1]]), np.array([[1.0], [0.25]]), np.array([3.0, np.nan]))
+    Law(snapshot, About(tried=tried)).save(tmp_path / "law.npz")
+    read, about = read_law(tmp_path / "law.npz")
+    assert read.sha256 == snapshot.sha256
+    assert about == About()
+    found = Law.load(tmp_path / "law.npz").tried
+    assert found.x.tolist() == [[0.5], [-1]]
+    assert found.c.tolist() == [[1], [0.25]]
+    np.testing.assert_array_equal(found.f, [3, np.nan])
+    Law(snapshot).save(tmp_path / "without.npz")
+    assert Law.load(tmp_path / "without.npz").tried is None
+
+
+@pytest.mark.parametrize(
+    "tried",
+    [
+        np.array(ROW, np.float32),
+        np.array(ROW, np.int64),
+        np.array(ROW[0]),
+        np.array([[*ROW[0], 0.0]]),
+        np.array([[1.5, -1.0, 3.0]]),
+        np.array([[0.5, np.nan, 3.0]]),
+        np.array([[0.5, -1.0, np.inf]]),
+    ],
+    ids=["float32", "whole numbers", "no rows", "another column", "a knob outside", "a condition NaN", "f infinite"],
+)
+def test_what_was_tried_is_checked(tried, tmp_path):
+    path = tmp_path / "law.npz"
+    message = np.frombuffer(Snapshot(0, SPEC, np.zeros(SPEC.size)).to_bytes(), np.uint8)
+    np.savez(path, snapshot=message, tried=np.array(ROW))
+    assert Law.load(path).tried.f.tolist() == [3]
+    np.savez(path, snapshot=message, tried=tried)
+    with pytest.raises(ValueError, match=r"law\.npz is damaged, or no law \(what was tried") as error:
+        Law.load(path)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_policy_of_no_tuning_problem_has_tried_nothing(tmp_path):
+    spec = NetworkSpec(2, (8,), "tanh", "categorical", 1, (3,))
+    message = np.frombuffer(Snapshot(0, spec, np.zeros(spec.size)).to_bytes(), np.uint8)
+    np.savez(tmp_path / "law.npz", snapshot=message, tried=np.array(ROW))
+    with pytest.raises(ValueError, match="of no tuning problem"):
+        read_law(tmp_path / "law.npz")
 
 
 def test_a_law_that_was_compressed_is_refused(tmp_path):

@@ -63,12 +63,12 @@ def test_a_run_directory(changes, tmp_path, capsys):
     shown = capsys.readouterr().out
     names = {path.name for path in (tmp_path / "run").iterdir()}
     expected = {"config.json", "timing.json", "summary.json", "checkpoint.npz", "law.npz", "archive.bin"}
+    expected |= {"curves.png", "law.png"}
     if config.eval_every:
-        expected |= {"metrics.csv", "curves.png"}
+        expected |= {"metrics.csv"}
         assert "best" in shown
-    if not {"dims", "env"} & set(changes):
-        expected |= {"law.png"}
     assert names == expected
+    assert "curves.png, law.png" in shown
     for line in ("spent", "time", "machine", "files"):
         assert line in shown
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
