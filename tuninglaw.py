@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from actors.law import Law, OutsideRangeWarning
     from actors.load import load
-    from env import Choice, Integer, Log, Objective, Range, UsageError, objective
+    from env import Choice, Integer, Log, Objective, Range, UsageError, bench, objective
     from ppo.config import Config
     from ppo.train import train
     from ppo.training.trainer import Trainer
@@ -35,6 +35,7 @@ _HOMES = {
     "Range": "env.kinds",
     "Trainer": "ppo.training.trainer",
     "UsageError": "env.errors",
+    "bench": "env.objectives",
     "load": "actors.load",
     "objective": "env.objectives",
     "train": "ppo.train",
@@ -50,6 +51,7 @@ __all__ = [
     "Range",
     "Trainer",
     "UsageError",
+    "bench",
     "load",
     "objective",
     "train",
@@ -60,6 +62,8 @@ VERBS = {
     "evaluate": "measure or check the law of a run",
     "compare": "compare with other methods at the same number of evaluations",
     "tune": "search for hyper-parameters",
+    "ask": "print the points that a bench is to measure next",
+    "tell": "take what a bench has measured",
     "archive": "show what a run has evaluated, or write it as a table",
     "replay": "run one slot of a run alone",
     "bench": "measure how quick this program is here",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from env.errors import UsageError
 from env.kinds import Choice, Integer, Log, Range
-from env.objectives import OBJECTIVES, Objective, objective
+from env.objectives import OBJECTIVES, Objective, bench, objective
 
 if TYPE_CHECKING:
     from env.description import Description
@@ -42,6 +42,7 @@ __all__ = [
     "TuningEnv",
     "TuningVectorEnv",
     "UsageError",
+    "bench",
     "objective",
 ]
 

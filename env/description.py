@@ -26,6 +26,7 @@ class Description:
         without_load: keywords that switch off the computing load, which changes no result.
         coordinates: names, units, ranges and kinds of the knobs and of the conditions of a tuning problem; else None.
         constraints: number of values beside f that are to be 0 or less.
+        asked: whether it is a bench, which is asked and told, and no function.
         at_once: how many of its evaluations may be under way at once; None for any number.
     """
 
@@ -39,6 +40,7 @@ class Description:
     coordinates: tuple[Coordinates, Coordinates] | None = None
     at_once: int | None = None
     constraints: int = 0
+    asked: bool = False
 
     @property
     def obs_dim(self) -> int:

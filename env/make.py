@@ -20,6 +20,7 @@ from env.description import Description
 from env.errors import UsageError
 from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
+from env.objectives.bench import Bench
 from env.objectives.checks import check_dims, check_objective
 from env.objectives.evaluation import Failures
 from env.starts import STATES, ClassicStart, Row, RowsVectorEnv
@@ -279,4 +280,5 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
             objective.coordinates if objective else None,
             objective.at_once if objective else None,
             objective.constraints if objective else 0,
+            isinstance(objective, Bench),
         )

@@ -79,8 +79,10 @@ class Pool(ABC):
         restarts: drivers that died or hung and were replaced.
         choice: how many drivers were chosen and why, where that was left to the pool.
         failure: why an evaluation of f failed, the first one that the pool knows of; empty for none.
+        asks: whether slots are run by nobody, and the points of a round are asked.
     """
 
+    asks = False
     restarts = 0
     choice = ""
     failure = ""

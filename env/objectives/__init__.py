@@ -4,6 +4,7 @@ Functions and the search for their optimum live here; episodes, rewards and poli
 """
 
 from env.objectives.base import Objective
+from env.objectives.bench import bench
 from env.objectives.benchmarks import Ackley, Rosenbrock, ShiftedAckley, Sphere
 from env.objectives.branin import Branin
 from env.objectives.crossing_valleys import CrossingValleys
@@ -28,6 +29,7 @@ __all__ = [
     "Rosenbrock",
     "ShiftedAckley",
     "Sphere",
+    "bench",
     "evaluate",
     "objective",
     "solution",

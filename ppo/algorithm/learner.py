@@ -52,6 +52,7 @@ class Learner:
         env_steps: time steps of all slots so far.
         evaluations: evaluations of f so far.
         live: components of the policy that are in use, ``[K]`` of bool.
+        late: rows of the archive that were told late, and are learned from in the current training step, ``[n]``.
         dropped: updates that were taken back, since a value was not finite, and that nobody has looked after yet.
     """
 
@@ -65,6 +66,7 @@ class Learner:
         self.evaluations = 0
         self.live = np.ones(spec.components, bool)
         self.dropped: list[NotFiniteError] = []
+        self.late: np.ndarray | None = None
         self.obs_moments = RunningMoments((spec.obs_dim,))
         self.return_moments = RunningMoments()
 

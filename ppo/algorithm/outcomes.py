@@ -30,7 +30,8 @@ def collected(trajectory: Trajectory) -> dict[str, float]:
     An episode that the slot's end cuts counts as one: with long episodes, the evaluations say more.
     """
     if trajectory.objectives.size:
-        mean = float(sound_mean(trajectory.objectives[:, 1:], axis=None))
+        values = trajectory.objectives[:, 1:]  # a point that was skipped is infinite
+        mean = float(sound_mean(np.where(np.isinf(values), np.nan, values), axis=None))
         return {"charts/objective": mean if np.isfinite(mean) else np.nan}
     ends = trajectory.terminations | trajectory.truncations
     return {"charts/episodic_return": float(trajectory.rewards.sum() / ends.sum())}

@@ -10,6 +10,7 @@ from env.names import find_environment
 from env.objectives import OBJECTIVES
 from ppo.config import defaults
 from ppo.config.budget import (
+    LEAST_A_COORDINATE,
     LEAST_CHECK,
     LEAST_SLOTS,
     MODEL_COMPONENTS,
@@ -61,10 +62,13 @@ def resolve(config: Config) -> ResolvedConfig:
         filled |= defaults.REINFORCE
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}
     values |= {name: value for name, value in filled.items() if values[name] is None}
+    if tuning and problem.describe().asked:
+        values["on_failure"] = "infeasible"  # who measures says what failed
     if config.evaluations is not None:
         values |= _budget_fields(config, values)
     resolved = (SlotConfig if values["advantages"] == "slot" else GAEConfig)(**values)
     _check_kind(resolved, tuning)
+    _check_bench(resolved, problem)
     _check_labels(resolved, problem)
     _check_drivers(resolved, problem)
     _check_combinations(resolved)
@@ -187,6 +191,13 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
     for name in foreign:
         if getattr(config, name) is not None:
             raise UsageError(f"{flag(name)} {getattr(config, name)}: only with --advantages {wanted}")
+
+
+def _check_bench(config: ResolvedConfig, problem: Problem) -> None:
+    """Checks that a bench, which is asked for whole rounds, has a model that plans them."""
+    if problem.family == "tuning" and problem.describe().asked and config.model == "none":
+        least = LEAST_A_COORDINATE * problem.describe().obs_dim
+        raise UsageError(f"--env {config.env}: a bench needs a budget, --evaluations N of {least} or more")
 
 
 def _check_labels(config: ResolvedConfig, problem: Problem) -> None:

@@ -50,8 +50,8 @@ class Recorder:
         self._measured: list[float] = []  # seconds of an evaluation, of each trajectory of the current round
         self._round = Kind.COLLECT, 0
 
-    def begin(self, kind: Kind, step: int, snapshot: Snapshot, drivers: int) -> None:
-        """Opens a round that so many drivers will run.
+    def begin(self, kind: Kind, step: int, snapshot: Snapshot, drivers: int | None) -> None:
+        """Opens a round that so many drivers will run; None where its points are asked, and none is under way.
 
         Raises:
             UsageError: the archive is another run's, or cannot be written to.
@@ -62,7 +62,7 @@ class Recorder:
         missing = self._job.slots(kind) - sum(map(len, self.trajectories))
         self.slot_by_slot = self._seconds >= SLOW_SECONDS
         self._measured.clear()
-        if missing and self._tuning:
+        if missing and self._tuning and drivers is not None:
             in_flight = max(drivers, 1) if self.slot_by_slot else missing
             self.archive.begin(kind, step, missing, in_flight, self._job.evaluations(kind))
 
@@ -80,6 +80,18 @@ class Recorder:
         else:
             self._pending.append(rows)
         self._paid(kind, int(trajectory.evaluations.sum()))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """What was recorded before, accepted, ``[n]``."""
+        return self._replay.rows if self._replay else np.empty(0, self._row)
+
+    def tell(self, rows: np.ndarray) -> None:
+        """Keeps rows of points that were asked, ``[n]``, durably; a round that has them all is played back."""
+        assert self._replay is not None, "where points are asked, what is recorded is played back"
+        self.archive.add_rows(rows)
+        self.archive.sync()
+        self._replay = self._replay.with_rows(rows)
 
     def lost_task(self, task: Task) -> None:
         """Counts the evaluations of a task that a lost driver had."""

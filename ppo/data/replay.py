@@ -13,7 +13,7 @@ from actors.trajectory import Trajectory
 from env.coordinates import Coordinates
 from env.errors import UsageError
 from env.objectives import Objective
-from ppo.data.rows import KEY, KIND_NAMES, differs_from_last
+from ppo.data.rows import KEY, KIND_NAMES, accepted, differs_from_last
 
 
 class Replay:
@@ -26,18 +26,23 @@ class Replay:
     """
 
     def __init__(self, rows: np.ndarray, job: Job, name: str):
-        self.name = name
+        self.name, self.rows = name, rows
+        self._keep_failures = job.keep_failures
         self._job = dataclasses.replace(job, problem=dataclasses.replace(job.problem, evaluation_cost_ms=0.0))
         described = job.description
         assert described.coordinates is not None, "a tuning problem has them"
         self._objective = RecordedObjective(*described.coordinates, described.constraints, name)
         self._collector: Collector | None = None
-        self._rows = rows
-        starts = np.flatnonzero(differs_from_last(self._rows, KEY[:2]))
-        ends = np.append(starts[1:], len(self._rows))[: len(starts)]
-        heads = self._rows[starts]
+        starts = np.flatnonzero(differs_from_last(self.rows, KEY[:2]))
+        ends = np.append(starts[1:], len(self.rows))[: len(starts)]
+        heads = self.rows[starts]
         keys = zip(heads["kind"].tolist(), heads["step"].tolist(), strict=True)
         self._rounds = {key: slice(a, b) for key, a, b in zip(keys, starts, ends, strict=True)}
+
+    def with_rows(self, rows: np.ndarray) -> "Replay":
+        """Returns a replay of more rows."""
+        self.close()
+        return Replay(accepted(np.concatenate([self.rows, rows]), self._keep_failures), self._job, self.name)
 
     def first_gap(self, step: int) -> int | None:
         """Returns the first training step from ``step`` on of which nothing is recorded though later ones are."""
@@ -53,7 +58,7 @@ class Replay:
         place = self._rounds.get((kind, step))
         if place is None:
             return []
-        rows, per_slot = self._rows[place], self._job.evaluations(kind)
+        rows, per_slot = self.rows[place], self._job.evaluations(kind)
         slots, first, counts = np.unique(rows["slot"], return_index=True, return_counts=True)
         whole = (counts == per_slot) & (slots >= 0) & (slots < self._job.slots(kind))
         if not whole.any():
@@ -93,10 +98,10 @@ class RecordedObjective(Objective):
 
     def play(self, rows: np.ndarray) -> None:
         """Sets the rows that answer from now on, ``[slots, evaluations of a slot]``."""
-        self._rows, self._next = rows, 0
+        self.rows, self._next = rows, 0
 
     def __call__(self, x: np.ndarray, c: np.ndarray) -> Any:
-        rows = self._rows[:, self._next]
+        rows = self.rows[:, self._next]
         self._next += 1
         other = (rows["x"] != x).any(axis=1) | (rows["c"] != c).any(axis=1)
         if other.any():

@@ -8,15 +8,24 @@ import numpy as np
 from actors.job import SAMPLED, Job, Kind
 from actors.trajectory import Trajectory
 
-REUSED = 0
-"""Kind of a row that was copied from elsewhere; the others are those of ``actors.job.Kind``."""
-KIND_NAMES = {REUSED: "reused"} | {kind.value: kind.name.lower() for kind in Kind}
+REUSED, LATE = 0, 100
+"""Kinds of a row that was copied from elsewhere, and of one that was told after its round was closed; the others are
+those of ``actors.job.Kind``."""
+SKIPPED = np.inf
+"""The value of a point that was asked and not measured, in a row that failed."""
+KIND_NAMES = {REUSED: "reused", LATE: "late"} | {kind.value: kind.name.lower() for kind in Kind}
 KEY = ("kind", "step", "slot", "time_step")
 
 
 def kind_name(kind: int) -> str:
     """Returns the name of a row's kind; of one that this version does not know, its number."""
     return KIND_NAMES.get(kind, f"kind_{kind}")
+
+
+def key_name(row: np.void) -> str:
+    """Returns the name of a row's key, such as ``plan-3-7``: its kind, training step, slot, and time step after 1."""
+    parts = [kind_name(int(row["kind"])), *(int(row[name]) for name in KEY[1:])]
+    return "-".join(map(str, parts if parts[-1] != 1 else parts[:-1]))
 
 
 def in_order(rows: np.ndarray) -> np.ndarray:

@@ -49,6 +49,8 @@ class RunArchive:
         if self._contents is None or name is None:
             self.lost = 0
             self.reused = read_reused(config.reuse, job) if self._tuning else np.empty(0, row_type(job))
+            if job.description.asked:
+                self._replay = Replay(np.empty(0, row_type(job)), job, "what is told")
             return
         rows = self._contents.rows
         self.reused, self.lost = rows[rows["kind"] == REUSED], self._contents.lost

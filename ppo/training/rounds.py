@@ -10,6 +10,7 @@ from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.learner import check_finite
 from ppo.data.recorder import Recorder
+from ppo.data.rows import LATE, row_type
 from ppo.training.timing import Timing
 
 PHASE_OF = dict.fromkeys(TRAINING, "collect")  # all others evaluate
@@ -44,7 +45,7 @@ class Rounds:
         started, done = time.monotonic(), None
         try:
             if self.recorder:
-                self.recorder.begin(kind, step, snapshot, self.pool.drivers)
+                self.recorder.begin(kind, step, snapshot, None if self.pool.asks else self.pool.drivers)
             self.pool.submit(step, snapshot, kind, self.recorder)
             done = self.pool.result()
         finally:
@@ -57,6 +58,21 @@ class Rounds:
         self._timing.add("broadcast", done.broadcast)
         self._timing.add(PHASE_OF.get(kind, "evaluate"), max(0.0, time.monotonic() - started - done.broadcast))
         return done.trajectory
+
+    def recorded_rows(self) -> np.ndarray:
+        """Returns the rows that are recorded and played back, ``[n]``."""
+        assert self.recorder is not None, "a tuning problem is recorded"
+        return self.recorder.rows
+
+    def late(self, step: int) -> np.ndarray:
+        """Returns the rows of points that were told late, and are learned from in this training step, ``[n]``."""
+        rows = self.recorder.rows if self.recorder and self.pool.asks else np.empty(0, row_type(self._job))
+        return rows[(rows["kind"] == LATE) & (rows["step"] == step)] if len(rows) else rows
+
+    def tell(self, rows: np.ndarray) -> None:
+        """Keeps rows of points that were asked; see ``Recorder.tell``."""
+        assert self.recorder is not None, "a tuning problem is recorded"
+        self.recorder.tell(rows)
 
     @property
     def lost(self) -> int:

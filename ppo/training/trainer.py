@@ -23,17 +23,17 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from actors.job import TRAINING, Kind
-from actors.pools.factory import make_pool
 from actors.profiling import profiled
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.model import make_learner
 from ppo.algorithm.not_finite import NotFiniteError
-from ppo.config import ResolvedConfig
+from ppo.config import Config, resolve
 from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.archiving import RunArchive
+from ppo.training.asking import Asks, pool_of
 from ppo.training.checking import run_check
 from ppo.training.evaluated import evaluated, tried
 from ppo.training.job import make_job
@@ -66,7 +66,7 @@ class TrainingStep:
     scalars: dict[str, float]
 
 
-class Trainer:
+class Trainer(Asks):
     """A training run: iterate over its training steps inside its context, in which its drivers live.
 
     Nothing is written before the drivers are up, so that a mistake leaves nothing behind. Leaving the context before
@@ -93,7 +93,7 @@ class Trainer:
 
     def __init__(
         self,
-        config: ResolvedConfig,
+        config: Config,
         run_dir: str | pathlib.Path | RunDir,
         *,
         resume: bool = False,
@@ -102,7 +102,8 @@ class Trainer:
         profile: bool = False,
         collect_without_normaliser: bool = False,
     ):
-        self.config, self.quiet = config, quiet
+        self.config = config = resolve(config)
+        self.quiet = quiet
         self.files = run_dir if isinstance(run_dir, RunDir) else RunDir(run_dir)
         if not resume:
             check_free(self.files.path)
@@ -134,8 +135,7 @@ class Trainer:
             stack.enter_context(threadpool_limits(1, "blas"))
             if self._resume:
                 stack.enter_context(self.files.taken_up(config))
-            pool = make_pool(self.job, config.drivers, config.backend, config.driver_timeout, config.close_timeout)
-            self.pool = stack.enter_context(pool)
+            self.pool = stack.enter_context(pool_of(self.job, config))
             if not self._resume:
                 self.files.create(config)
                 stack.enter_context(self.files.locked())
@@ -150,7 +150,7 @@ class Trainer:
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"))
-        self.rounds = Rounds(pool, self.job, recorder, self.timing, int(self._meta.get("failed_evaluations", 0)))
+        self.rounds = Rounds(self.pool, self.job, recorder, self.timing, int(self._meta.get("failed_evaluations", 0)))
         self._updates = Updates(self.files, int(self._meta.get("skipped_steps", 0)), self._progress.message)
         self._saved_at, self._saved_state, self._between_steps = time.monotonic(), self._state, True
         return self
@@ -204,6 +204,7 @@ class Trainer:
     def _learn(self) -> int:
         """Collects and trains; returns the time steps that were collected."""
         trajectory = self._round(self.learner.kind)
+        self.learner.late = self.rounds.late(self.learner.step)
         self._between_steps = False
         with self.timing.measure("train"):
             scalars = self._updates.learn(self.learner, trajectory)

@@ -4,6 +4,7 @@ import numpy as np
 
 from actors.trajectory import Trajectory
 from ppo.algorithm.state import State
+from ppo.data.rows import SKIPPED, constraints_of
 
 
 class Evidence:
@@ -63,15 +64,24 @@ class Evidence:
         self.failures = state["failures"].reshape(-1, self._dims).copy()
 
 
-def evaluated(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the states that actions led to, ``[E * T, dims]``, f and the constraints there, by slots and time steps.
+def evaluated(trajectory: Trajectory, late: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns what was evaluated in a round, by slots and time steps, without points that were skipped.
 
-    f is ``[E * T]``, and the constraints are ``[E * T, constraints]``.
+    Args:
+        trajectory: of the round.
+        late: rows of points of earlier rounds that were told late, ``[m]``, which come after it.
+
+    Returns:
+        The states that actions led to, ``[n, dims]``, f there, ``[n]``, and the constraints, ``[n, constraints]``.
     """
     states, constraints = trajectory.final_obs, trajectory.constraints[:, 1:]
-    values = trajectory.objectives[:, 1:].reshape(-1).copy()
-    beside = constraints.reshape(len(values), constraints.shape[2]).copy()
-    return states.reshape(-1, states.shape[2]).copy(), values, beside
+    values = trajectory.objectives[:, 1:].reshape(-1)
+    parts = [states.reshape(-1, states.shape[2]), values, constraints.reshape(len(values), constraints.shape[2])]
+    if late is not None and len(late):
+        more = [np.concatenate([late["x"], late["c"]], axis=1), late["f"], constraints_of(late)]
+        parts = [np.concatenate(pair) for pair in zip(parts, more, strict=True)]
+    known = parts[1] != SKIPPED
+    return parts[0][known], parts[1][known], parts[2][known]
 
 
 def some_of(taken: np.ndarray, most: int) -> np.ndarray:

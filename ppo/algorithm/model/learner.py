@@ -87,9 +87,8 @@ class ModelLearner(Learner):
         """What the next round is run for."""
         if self.step == 0:
             return Kind.DESIGN
-        if self.surrogate.doubted and self._left >= self._cost(Kind.COLLECT):
-            return Kind.COLLECT
-        return Kind.PLAN
+        may_collect = self._left >= self._cost(Kind.COLLECT) and not self._job.description.asked
+        return Kind.COLLECT if self.surrogate.doubted and may_collect else Kind.PLAN
 
     @property
     def complete(self) -> bool:
@@ -145,7 +144,7 @@ class ModelLearner(Learner):
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
         """Updates the state from the merged trajectory of the round, and returns scalars to log."""
         planned = self.kind != Kind.COLLECT  # before the score, which may change it
-        states, values, constraints = evaluated(trajectory)
+        states, values, constraints = evaluated(trajectory, self.late)
         scalars = self.surrogate.score(states, values)
         scalars |= collected(trajectory) if planned else super().learn(trajectory)
         self._collected += not planned

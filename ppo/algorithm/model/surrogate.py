@@ -150,7 +150,7 @@ class Surrogate(Objective):
         Where nearly all evaluations failed there is no model yet.
         """
         n = len(self.evidence)
-        if n <= self.dims and len(self.evidence.failures):
+        if n == 0 or (n <= self.dims and len(self.evidence.failures)):
             return
         hyperparameters = self._whole.hyperparameters if self._whole else None
         taken = selected(self.evidence, policy, hyperparameters)

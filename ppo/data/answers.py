@@ -1,0 +1,89 @@
+"""The tables of ask and tell: the points of a round, and what was measured there."""
+
+import csv
+import pathlib
+from collections.abc import Sequence
+from typing import Any, Protocol, TextIO
+
+from env.description import Description
+from env.errors import UsageError
+
+CLOSE = "close"
+"""The id of a row that closes the round."""
+WORDS = ("failed", "skipped")
+
+
+class Point(Protocol):
+    """What a row of the table of points says."""
+
+    id: str
+    knobs: dict[str, Any]
+    conditions: dict[str, Any]
+
+
+def write_points(file: TextIO, points: Sequence[Any], described: Description) -> None:
+    """Writes points as CSV: id, knobs and conditions in units, and empty columns for what is measured.
+
+    Numbers have all their digits. Nothing is written where there is no point.
+    """
+    if not points:
+        return
+    writer = csv.writer(file, lineterminator="\n")
+    values = _value_columns(described)
+    writer.writerow(["id", *points[0].knobs, *points[0].conditions, *values])
+    for point in points:
+        writer.writerow([point.id, *point.knobs.values(), *point.conditions.values(), *[""] * len(values)])
+
+
+def read_answers(path: pathlib.Path, described: Description) -> tuple[dict[str, Any], bool]:
+    """Reads a table of points with what was measured.
+
+    Args:
+        path: a CSV file with the columns ``id`` and ``f``, and ``g_0`` .. for constraints; others are left out.
+        described: of the problem.
+
+    Returns:
+        As ``Trainer.tell`` takes them: answers by id, and whether the round is to be closed.
+
+    Raises:
+        UsageError: the table cannot be read, or a row is none.
+    """
+    name, columns, answers, close = f"RESULTS {path}", ["id", *_value_columns(described)], dict[str, Any](), False
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            table = csv.DictReader(file)
+            missing = [column for column in columns if column not in (table.fieldnames or [])]
+            if missing:
+                raise UsageError(f"{name}: has no column {missing[0]}; it must have {', '.join(columns)}")
+            for number, row in enumerate(table, 1):
+                texts = [(row[column] or "").strip() for column in columns]
+                if texts[0] == CLOSE:
+                    close = True
+                elif any(texts[1:]):
+                    if texts[0] in answers:
+                        raise UsageError(f"{name}: row {number}: id {texts[0]} comes twice")
+                    answers[texts[0]] = _answer(texts[1:], f"{name}: row {number}")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    return answers, close
+
+
+def _answer(texts: list[str], where: str) -> Any:
+    """Returns one answer.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if texts[0] in WORDS:
+        return texts[0]
+    try:
+        values = [float(text) for text in texts]
+    except ValueError:
+        raise UsageError(
+            f"{where}: {', '.join(texts)} must be {'numbers' if len(texts) > 1 else 'a number'}, failed or skipped"
+        ) from None
+    return values[0] if len(values) == 1 else (values[0], values[1:])
+
+
+def _value_columns(described: Description) -> list[str]:
+    return ["f", *(f"g_{number}" for number in range(described.constraints))]
