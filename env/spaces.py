@@ -23,7 +23,10 @@ def space_as_json(space: spaces.Space) -> dict[str, Any]:
     if isinstance(space, spaces.MultiBinary):
         return {"kind": "multi-binary", "shape": list(space.shape)}
     if isinstance(space, spaces.Dict):
-        return {"kind": "dict", "parts": {name: space_as_json(part) for name, part in space.spaces.items()}}
+        # An object of JSON whose names came back sorted would be flattened in another order.
+        if not all(isinstance(name, str) for name in space.spaces):
+            raise TypeError(f"a space {space} has names that are no texts")
+        return {"kind": "dict", "parts": [[name, space_as_json(part)] for name, part in space.spaces.items()]}
     if isinstance(space, spaces.Tuple):
         return {"kind": "tuple", "parts": [space_as_json(part) for part in space.spaces]}
     raise TypeError(f"a space {space} has no form in JSON")
@@ -67,6 +70,6 @@ _MAKERS: dict[str, Any] = {
         content["nvec"], np.dtype(content["dtype"]).type, start=content["start"]
     ),
     "multi-binary": lambda content: spaces.MultiBinary(content["shape"]),
-    "dict": lambda content: spaces.Dict({name: space_from_json(part) for name, part in content["parts"].items()}),
+    "dict": lambda content: spaces.Dict([(name, space_from_json(part)) for name, part in content["parts"]]),
     "tuple": lambda content: spaces.Tuple([space_from_json(part) for part in content["parts"]]),
 }

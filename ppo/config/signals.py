@@ -1,10 +1,15 @@
 """How a command ends by a signal: by Ctrl-C with exit code 130, by SIGTERM with 143, and its clean-up runs."""
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+
+OUTPUT_CLOSED = 128 + 13
+"""Exit code, that of a program which SIGPIPE ends."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -36,6 +41,36 @@ def ended_by_signals() -> Iterator[None]:
     """Lets Ctrl-C and SIGTERM end what runs here, at once, by an exception."""
     with handling_signals(lambda number, frame: raise_for(number)):
         yield
+
+
+@contextlib.contextmanager
+def ended_by_closed_output() -> Iterator[None]:
+    """Ends the command quietly where whoever read its standard output reads no more, such as ``| head -3``.
+
+    Raises:
+        SystemExit: nobody reads; what is left is written nowhere.
+    """
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        if not _output_is_closed():
+            raise  # that of another pipe, such as one of the user's
+        with open(os.devnull, "wb") as nowhere, contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        sys.exit(OUTPUT_CLOSED)
+
+
+def _output_is_closed() -> bool:
+    """Returns whether standard output still cannot be written to: what could not be written is kept in its buffer."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return True
+    return False
 
 
 def words_and_code(interrupt: KeyboardInterrupt) -> tuple[str, int]:

@@ -35,7 +35,7 @@ from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.archiving import RunArchive
 from ppo.training.checking import run_check
-from ppo.training.job import make_job
+from ppo.training.job import make_job, unscaled_words
 from ppo.training.not_finite import Updates
 from ppo.training.progress import Progress, Tracker, table
 from ppo.training.provenance import about_law
@@ -138,8 +138,8 @@ class Trainer:
                 self.files.create(config)
                 stack.enter_context(self.files.locked())
             self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
-            if self._archive.too_few:
-                self._progress.message(self._archive.too_few)
+            for words in filter(None, (self._archive.too_few, unscaled_words(config, self.job))):
+                self._progress.message(words)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
             if self._resume:
                 self.files.rewind(self._kept)
