@@ -14,7 +14,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from env import objects
-from env.contract import check_methods
+from env.contract import check_methods, users_layers
 from env.description import Description
 from env.errors import UsageError
 from env.making import FLATTENED, call, is_flat_box, make_single
@@ -240,8 +240,8 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
         told = f"--env {problem.env}"
         if not isinstance(actions, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise UsageError(f"{told}: actions {actions} are not supported, only Box, Discrete and MultiDiscrete are")
-        if isinstance(batch, RowsVectorEnv) and batch.envs[0].keyed:
-            check_methods(told, batch.envs[0])
+        if isinstance(batch, RowsVectorEnv) and (layers := users_layers(batch.envs[0])):
+            check_methods(told, layers)
             try_once(batch.envs[0])
         assert isinstance(observations, spaces.Box), "make_batch flattens observations"
         # A native batch has no spec of its own, and is given no keyword that would change the registered spec.

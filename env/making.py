@@ -41,10 +41,10 @@ def make_single(env: str, keywords: Mapping[str, Any]) -> gymnasium.Env:
             made = call(env, keywords, functools.partial(gymnasium.make, target) if isinstance(target, str) else target)
     except (gymnasium.error.Error, ImportError) as error:
         raise UsageError(f"{told}: cannot be made: {with_own_extra(' '.join(str(error).split()))}") from None
-    if type(made.unwrapped) in STATES:
-        made = ClassicStart(made)
     check_spaces(told, made)
     made = checked(told, made)
+    if type(made.unwrapped) in STATES:
+        made = ClassicStart(made)
     return made if is_flat_box(made.observation_space) else FLATTENED(made)
 
 

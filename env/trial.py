@@ -11,6 +11,8 @@ from env.starts import Row
 SEED = 0
 TIME_STEPS = 5000
 """How many are tried at the most to find a time limit."""
+EPISODES = 5
+"""How many truncated episodes must have the same length, if there is time for so many."""
 SECONDS = 10
 """How long that may take."""
 
@@ -42,7 +44,7 @@ class Trial:
     Attributes:
         time_steps: time steps that were tried.
         longest: time steps of the longest episode that ended by itself; 0 where none did.
-        cut: after how many time steps episodes were truncated, one or two of them.
+        cut: after how many time steps episodes were truncated, up to five of them.
     """
 
     time_steps: int
@@ -57,9 +59,8 @@ class Trial:
     def words(self) -> str:
         """Returns why no limit was found, and what to give in its place."""
         if self.cut:
-            several = sorted({*self.cut, max(self.longest, *self.cut)})
-            after = " and ".join(map(str, several))
-            return f"its episodes ended after {after} time steps; give --time-steps {several[-1]}"
+            least, most = min(self.cut), max(self.longest, *self.cut)
+            return f"its episodes ended after {least} to {most} time steps; give --time-steps {most}"
         tried = f"in {self.time_steps:,} time steps with random actions its step never returned truncated = True"
         if self.longest:
             return f"{tried}, and its longest episode had {self.longest:,}; give --time-steps {self.longest} or more"
@@ -67,7 +68,7 @@ class Trial:
 
 
 def try_episodes(row: Row) -> Trial:
-    """Runs episodes with random actions, always the same ones, until two were truncated or enough was tried.
+    """Runs episodes with random actions, always the same ones, until five were truncated or enough was tried.
 
     What the environment raises comes through.
     """
@@ -79,7 +80,7 @@ def try_episodes(row: Row) -> Trial:
             row.reset(seed=SEED + episode)
             length, terminated, truncated = 0, False, False
             while not (terminated or truncated):
-                if done == TIME_STEPS or len(cut) == 2 or time.monotonic() - started > SECONDS:
+                if done == TIME_STEPS or len(cut) == EPISODES or time.monotonic() - started > SECONDS:
                     return Trial(done, longest, tuple(cut))
                 _, _, terminated, truncated, _ = row.step(actions.sample())
                 done, length = done + 1, length + 1
