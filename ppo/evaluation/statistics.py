@@ -34,5 +34,8 @@ def told_apart(*values: float, digits: int = 4, difference: float | None = None)
     """
     largest, difference = max(map(abs, values)), max(values) - min(values) if difference is None else difference
     if math.isfinite(largest) and difference > 0:
-        digits = min(max(digits, math.ceil(math.log10(largest) - math.log10(difference)) + 2), MOST_DIGITS)
+        needed = math.ceil(math.log10(largest) - math.log10(difference)) + 2
+        if needed > digits:  # and then all before the point, so that no exponent stands beside a number without one
+            before = math.floor(math.log10(largest)) + 1 if largest < 10**MOST_DIGITS else 0
+            digits = min(max(needed, before), MOST_DIGITS)
     return [f"{value:.{digits}g}" for value in values]
