@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
@@ -65,12 +66,13 @@ def ended_by_closed_output() -> Iterator[None]:
 
 
 def _output_is_closed() -> bool:
-    """Returns whether standard output still cannot be written to: what could not be written is kept in its buffer."""
+    """Returns whether nobody can read what is written to standard output."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return True
-    return False
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)  # errors are told without being asked for
+        return bool(poll.poll(0))
+    except (AttributeError, OSError, ValueError):  # there is no poll, or no file behind it
+        return False
 
 
 def words_and_code(interrupt: KeyboardInterrupt) -> tuple[str, int]:
