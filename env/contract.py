@@ -73,23 +73,30 @@ def checked(told: str, env: gymnasium.Env) -> gymnasium.Env:
 
 
 def is_users(env: gymnasium.Env) -> bool:
-    """Returns whether a user wrote an environment or a wrapper, which no other one in it decides."""
+    """Returns whether a user wrote an environment or a wrapper; what it is around may be another's."""
     return not type(env).__module__.startswith(TRUSTED)
 
 
-def check_methods(told: str, env: gymnasium.Env) -> None:
+def users_layers(env: gymnasium.Env) -> list[gymnasium.Env]:
+    """Returns the wrappers and the environment, from the outermost on, that a user wrote."""
+    layers = [env]
+    while isinstance(layers[-1], gymnasium.Wrapper):
+        layers.append(layers[-1].env)
+    return [layer for layer in layers if is_users(layer)]
+
+
+def check_methods(told: str, layers: list[gymnasium.Env]) -> None:
     """Checks that a user's environment can be reset and stepped as it is here.
+
+    Args:
+        told: how a message begins, with the flag and its value.
+        layers: its parts that a user wrote.
 
     Raises:
         UsageError: it cannot.
     """
-    layer: Any = env
-    while True:
-        if is_users(layer):
-            _check_layer(f"{told}: {type(layer).__name__}", layer)
-        if not isinstance(layer, gymnasium.Wrapper):
-            return
-        layer = layer.env
+    for layer in layers:
+        _check_layer(f"{told}: {type(layer).__name__}", layer)
 
 
 def _check_layer(told: str, layer: gymnasium.Env) -> None:

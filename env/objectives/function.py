@@ -61,8 +61,10 @@ class FunctionObjective(Objective):
             raise ContractError(f"{told} returned {in_words(found)}{has}; {wanted}")
         try:
             x = np.broadcast_to(self.knob_coordinates.normalised(found), (len(c), self.knobs)).copy()
-        except (UsageError, ValueError) as error:
-            raise ContractError(f"{told} returned values that are not {len(c)} or one ({error}); {wanted}") from error
+        except UsageError as error:
+            raise ContractError(f"{told} returned a value that is none of its knob, {error}; {wanted}") from error
+        except ValueError as error:
+            raise ContractError(f"{told} returned knobs of other shapes than ({len(c)},) or (); {wanted}") from error
         return x, evaluate(self, x, c)
 
 

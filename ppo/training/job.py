@@ -58,9 +58,9 @@ def unscaled_words(config: ResolvedConfig, job: Job) -> str:
     space = job.description.action_space
     if not isinstance(space, spaces.Box) or (bounded := np.isfinite(space.low) & np.isfinite(space.high)).all():
         return ""
-    which = "the" if not bounded.any() else f"{int((~bounded).sum())} of the"
+    which = f"{int((~bounded).sum())} of the {bounded.size} values of an action"
     return (
-        f"--env {config.env}: {which} {bounded.size} values of an action have no two bounds, and are the policy's own, "
-        f"unscaled: around 0 at first, with a standard deviation of {config.init_std:g}; an action_space with bounds "
-        f"has them scaled"
+        f"--env {config.env}: {which} have no bound on one side or both, so that they are the policy's own, unscaled: "
+        f"around 0 at first, with a standard deviation of {config.init_std:g}; bounds in its action_space would have "
+        f"them scaled"
     )
