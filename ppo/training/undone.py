@@ -13,6 +13,9 @@ from ppo.training.run_dir import WRITTEN, RunDir
 if TYPE_CHECKING:
     from ppo.training.trainer import Trainer
 
+ON_REQUEST = ("profile*.txt", "events.out.tfevents.*")
+"""Files that ``--profile`` and ``--track`` write."""
+
 
 @contextlib.contextmanager
 def undone_by_mistake(trainer: "Trainer", resume: bool) -> Iterator[None]:
@@ -32,8 +35,8 @@ def undone_by_mistake(trainer: "Trainer", resume: bool) -> Iterator[None]:
     except DriverError as error:
         if not error.mistake or resume or trainer.learner.step or _paid(trainer.files):
             raise
-        for name in WRITTEN:
-            (path / name).unlink(missing_ok=True)
+        for file in [file for pattern in (*WRITTEN, *ON_REQUEST) for file in path.glob(pattern)]:
+            file.unlink()
         with contextlib.suppress(OSError):  # something else is in one of them
             for one in absent:
                 one.rmdir()

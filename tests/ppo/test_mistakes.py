@@ -37,10 +37,10 @@ def test_what_is_returned_wrongly_at_first_is_one_line_and_leaves_nothing(name, 
 
 
 @pytest.mark.parametrize("where", [["--drivers", "2"], ["--drivers", "2", "--backend", "thread"]], ids=" ".join)
-@pytest.mark.parametrize("run_dir", ["run", "there", "a/b/run"])
+@pytest.mark.parametrize("run_dir", ["run", "there", "a/b/run --profile --track"])
 def test_a_driver_tells_it_as_well(where, run_dir, command, tmp_path):
     (tmp_path / "there").mkdir()
-    code, error = command(*FLAGS, "--env", "tests.mistaken:ReturnsNone", "--run-dir", run_dir, *where)
+    code, error = command(*FLAGS, "--env", "tests.mistaken:ReturnsNone", "--run-dir", *run_dir.split(), *where)
     assert (code, error) == (2, f"error: {RETURNS[0][1]}\n")
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["there"]
 
