@@ -29,7 +29,8 @@ class Coordinates(Mapping[str, Coordinate]):
 
     def __init__(self, named: Mapping[str, Coordinate], what: str = "knobs"):
         if not isinstance(named, Mapping) or not named:
-            raise UsageError(f"{what} = {named!r}: must name one or more, such as dict(gain=Range(0, 1))")
+            given = f"{what} is needed" if isinstance(named, Mapping) else f"{what} = {named!r}"
+            raise UsageError(f"{given}: must name one or more, such as {what}=dict(gain=Range(0, 1))")
         for name, one in named.items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise UsageError(f"{what}: {name!r} must be a name that Python can use for a parameter")

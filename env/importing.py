@@ -1,5 +1,6 @@
 """Imports what a user names as ``package.module:Name`` or ``./file.py:Name``."""
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -7,9 +8,13 @@ import pathlib
 import sys
 import types
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
-from env.errors import UsageError, nearest
+from env.errors import UsageError, in_one_line, nearest, place
+
+KINDS = "Range.__init__()"
+"""How Python's message begins where a description has another number of arguments, also for Log and Integer."""
 
 
 def import_object(flag: str, path: str) -> Any:
@@ -67,7 +72,8 @@ def import_module(told: str, path: str) -> types.ModuleType:
         path: the module, and what follows its colon.
 
     Raises:
-        UsageError: ``path`` is malformed, names the main program, or names a module that does not exist.
+        UsageError: ``path`` is malformed, names the main program, or names a module that does not exist or cannot be
+            imported.
     """
     module_name = path.rpartition(":")[0]
     if module_name.endswith(".py"):
@@ -79,22 +85,72 @@ def import_module(told: str, path: str) -> types.ModuleType:
             f"{told}: drivers do not run the main program again; give the object itself there, as Config(env=...) "
             f"takes it, or put it in a module of its own"
         )
+    with _mistakes_in_one_line(told, f"{module_name.rpartition('.')[2]}.py"):
+        try:
+            return importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name and not f"{module_name}.".startswith(f"{error.name}."):
+                raise  # the user's module exists, but a module that it imports does not
+            raise UsageError(f"{told}: no module named '{module_name}' can be imported from here") from None
+
+
+@contextlib.contextmanager
+def _mistakes_in_one_line(told: str, file: str) -> Iterator[None]:
+    """Says in one line why a user's module cannot be imported; what its own code raises otherwise comes through.
+
+    Args:
+        told: how the message begins, with the flag and its value.
+        file: name of the module's file.
+
+    Raises:
+        UsageError: its syntax is wrong, what it imports is not there, or a description in it cannot work.
+    """
     try:
-        return importlib.import_module(module_name)
+        yield
+    except UsageError as error:
+        if str(error).startswith(told):
+            raise
+        where = place(error)
+        raise UsageError(f"{told}: {where}{': ' if where else ''}{error}") from error
+    except SyntaxError as error:
+        other = pathlib.Path(error.filename or file).name
+        where = f"line {error.lineno}{f' of {other}' if other != file else ''}"
+        raise UsageError(f"{told}: cannot be imported: {type(error).__name__} at {where}: {error.msg}") from error
+    except TypeError as error:
+        if not str(error).startswith(KINDS):
+            raise
+        raise UsageError(f"{told}: {place(error)}: {error}; it must be as in Range(0, 1, unit='V')") from error
     except ModuleNotFoundError as error:
-        if error.name and not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the user's module exists, but a module that it imports does not
-        raise UsageError(f"{told}: no module named '{module_name}' can be imported from here") from None
+        if error.name is None:  # which the user's code raised
+            raise
+        where = place(error)
+        missing = f"{where or 'it'} imports {error.name}, which is not installed"
+        raise UsageError(f"{told}: cannot be imported: {missing}") from error
+    except ImportError as error:
+        raise UsageError(f"{told}: cannot be imported: {in_one_line(error)}") from error
+
+
+def shown_name(kind: type) -> str:
+    """Returns the name of a class as ``--env`` takes it; a file that was imported by its path is its name alone."""
+    module = sys.modules.get(kind.__module__)
+    file = pathlib.Path(str(getattr(module, "__file__", "")))
+    by_path = kind.__module__ == _name_of(file)
+    return f"{file.name if by_path else kind.__module__}:{kind.__qualname__}"
+
+
+def _name_of(path: pathlib.Path) -> str:
+    """Returns the name of the module of a file, which is no other module's, so that no file hides a module."""
+    return f"{path.stem}_{zlib.crc32(bytes(path)):08x}"
 
 
 def _import_file(told: str, path: pathlib.Path) -> types.ModuleType:
     """Imports a file by its path, once; the modules beside it can be imported too, after all others.
 
     Raises:
-        UsageError: there is no such file.
+        UsageError: there is no such file, or it cannot be imported.
     """
     path = path.absolute()
-    name = f"{path.stem}_{zlib.crc32(bytes(path)):08x}"  # no module's name, so that no file hides a module
+    name = _name_of(path)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -104,7 +160,8 @@ def _import_file(told: str, path: pathlib.Path) -> types.ModuleType:
         sys.path.append(str(path.parent))
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _mistakes_in_one_line(told, path.name):
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise

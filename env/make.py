@@ -4,8 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -16,18 +14,20 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from env import objects
+from env.contract import check_methods, users_layers
 from env.description import Description
 from env.errors import UsageError
+from env.making import FLATTENED, call, is_flat_box, make_single
 from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
 from env.objectives.bench import Bench
 from env.objectives.checks import check_dims, check_objective
 from env.objectives.evaluation import Failures
-from env.starts import STATES, ClassicStart, Row, RowsVectorEnv
+from env.starts import Row, RowsVectorEnv
+from env.trial import Trial, try_episodes, try_once
 from env.tuning import TuningVectorEnv
 
 TUNING_TIME_STEPS = 2
-FLATTENED = gymnasium.wrappers.FlattenObservation
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Problem:
             or a ``gymnasium.Env``, or the name of what a program gave.
         dims: number of coordinates of a built-in objective (None: its own default).
         knobs: number of these coordinates that are tuned (None: its own default).
-        time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment).
+        time_steps: length of a slot (None: 2 for an objective, the time limit of any other environment, which is tried
+            where none is registered).
         evaluation_cost_ms: latency added to each row of an objective's evaluation, in milliseconds.
         env_kwargs: keywords of the environment or objective.
     """
@@ -117,6 +118,8 @@ class Problem:
     def slot_length(self) -> int:
         """Returns the time steps of a slot: ``time_steps``, or the default of the environment.
 
+        Where it has no registered time limit, episodes are tried; what the environment raises then comes through.
+
         Raises:
             UsageError: ``time_steps`` is None and the environment has no time limit.
         """
@@ -124,10 +127,12 @@ class Problem:
             return self.time_steps
         if self.family == "tuning":
             return TUNING_TIME_STEPS
-        limit = self.describe().episode_limit
-        if limit is None:
-            raise UsageError(f"--time-steps is needed: --env {self.env} has no time limit of its own")
-        return limit
+        if (limit := self.describe().episode_limit) is not None:
+            return limit
+        trial = _try(*self._key())
+        if trial.limit is None:
+            raise UsageError(f"--time-steps is needed: --env {self.env} has no time limit of its own: {trial.words()}")
+        return trial.limit
 
     def describe(self) -> Description:
         """Describes one row of the environment, which is built once for that; the description is cached.
@@ -135,12 +140,16 @@ class Problem:
         Raises:
             UsageError: the environment cannot be made, or its actions or observations are not supported.
         """
+        return _describe(*self._key())
+
+    def _key(self) -> tuple["Problem", str, str]:
+        """Returns what tells environments apart whose descriptions are cached."""
         # The slot length and the latency do not change the description. Keywords count as they are written, since
         # True equals 1, and a registered id by its entry, since a program may register another one under it.
         target = find_environment(self.env)
         registered = repr(gymnasium.spec(target)) if isinstance(target, str) else str(id(target))
         keywords = repr(sorted(self.env_kwargs.items()))
-        return _describe(dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0), keywords, registered)
+        return dataclasses.replace(self, time_steps=None, evaluation_cost_ms=0.0), keywords, registered
 
     def without_load(self) -> "Problem":
         """Returns the same problem without the computing load that the environment declares."""
@@ -198,55 +207,22 @@ class Problem:
             return None  # it could not tell when an episode is over
         registered = {name: value for name, value in (spec.kwargs | limit).items() if name not in keywords}
         batch = self._call(cast(Any, made), registered | {"num_envs": num_envs})
-        if _is_flat_box(batch.single_observation_space):
+        if is_flat_box(batch.single_observation_space):
             return batch
         batch.close()
         return None
 
     def make_single(self) -> gymnasium.Env:
-        """Makes a single environment with flat observations.
+        """Makes a single environment with flat observations; what a user's own one returns is checked.
 
         Raises:
-            UsageError: the environment cannot be made, or its observations are neither Box nor Discrete.
+            UsageError: the environment cannot be made, or its observations cannot be made flat.
         """
-        target: Any = find_environment(self.env)
-        try:
-            with warnings.catch_warnings():
-                # A lower version may be another problem instead of an outdated one, as TempControl-v0 is.
-                warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
-                env = self._call(functools.partial(gymnasium.make, target) if isinstance(target, str) else target)
-        except (gymnasium.error.Error, ImportError) as error:
-            raise UsageError(f"--env {self.env}: cannot be made: {' '.join(str(error).split())}") from None
-        if type(env.unwrapped) in STATES:
-            env = ClassicStart(env)
-        space = env.observation_space
-        if _is_flat_box(space):
-            return env
-        if not isinstance(space, spaces.Box | spaces.Discrete):
-            raise UsageError(f"--env {self.env}: observations {space} are not supported, only Box and Discrete are")
-        return FLATTENED(env)
+        return make_single(self.env, self.env_kwargs)
 
     def _call(self, maker: Callable[..., Any], given: dict[str, Any] | None = None) -> Any:
-        """Calls ``maker`` with the keywords ``given`` and the user's.
-
-        Raises:
-            UsageError: ``maker`` does not accept the user's keywords, or lacks one.
-        """
-        try:
-            return maker(**(given or {}), **self.env_kwargs)
-        except (TypeError, ValueError, OverflowError) as error:
-            message = str(error)
-            if unexpected := re.search(r"unexpected keyword argument '(\w+)'", message):
-                message = f"--env {self.env} takes no keyword '{unexpected[1]}'"
-            elif not self.env_kwargs and not re.search(r"missing \d+ required", message):
-                raise
-            given_words = " ".join(f"{name}={value}" for name, value in self.env_kwargs.items())
-            raise UsageError(f"--env-kwargs {given_words or 'is needed'}: {message}") from error
-
-
-def _is_flat_box(space: spaces.Space) -> bool:
-    """Returns whether a space is a Box of vectors."""
-    return isinstance(space, spaces.Box) and len(space.shape) == 1
+        """See ``call``."""
+        return call(self.env, self.env_kwargs, maker, given)
 
 
 def _shown(batch: VectorEnv) -> spaces.Space:
@@ -262,10 +238,12 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
     objective = problem.objective()
     with contextlib.closing(problem.make_batch(1, objective)) as batch:
         observations, actions = batch.single_observation_space, batch.single_action_space
+        told = f"--env {problem.env}"
         if not isinstance(actions, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
-            raise UsageError(
-                f"--env {problem.env}: actions {actions} are not supported, only Box, Discrete and MultiDiscrete are"
-            )
+            raise UsageError(f"{told}: actions {actions} are not supported, only Box, Discrete and MultiDiscrete are")
+        if isinstance(batch, RowsVectorEnv) and (layers := users_layers(batch.envs[0])):
+            check_methods(told, layers)
+            try_once(batch.envs[0])
         assert isinstance(observations, spaces.Box), "make_batch flattens observations"
         # A native batch has no spec of its own, and is given no keyword that would change the registered spec.
         spec = batch.spec or (gymnasium.spec(target) if isinstance(target, str) else None)
@@ -282,3 +260,10 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
             objective.constraints if objective else 0,
             isinstance(objective, Bench),
         )
+
+
+@functools.lru_cache
+def _try(problem: Problem, keywords: str, registered: str) -> Trial:
+    """Tries episodes of an environment; the last two arguments only tell cached trials apart."""
+    with contextlib.closing(Row(problem.make_single())) as row:
+        return try_episodes(row)

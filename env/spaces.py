@@ -21,9 +21,13 @@ def space_as_json(space: spaces.Space) -> dict[str, Any]:
         sizes = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
         return {"kind": "multi-discrete", "dtype": space.dtype.str, **sizes}
     if isinstance(space, spaces.MultiBinary):
-        return {"kind": "multi-binary", "shape": list(space.shape)}
+        n = space.n if isinstance(space.n, np.ndarray | tuple | list) else [space.n]
+        return {"kind": "multi-binary", "n": list(map(int, n)), "vector": isinstance(space.n, int | np.integer)}
     if isinstance(space, spaces.Dict):
-        return {"kind": "dict", "parts": {name: space_as_json(part) for name, part in space.spaces.items()}}
+        # An object of JSON whose names came back sorted would be flattened in another order.
+        if not all(isinstance(name, str) for name in space.spaces):
+            raise TypeError(f"a space {space} has names that are no texts")
+        return {"kind": "dict", "parts": [[name, space_as_json(part)] for name, part in space.spaces.items()]}
     if isinstance(space, spaces.Tuple):
         return {"kind": "tuple", "parts": [space_as_json(part) for part in space.spaces]}
     raise TypeError(f"a space {space} has no form in JSON")
@@ -66,7 +70,7 @@ _MAKERS: dict[str, Any] = {
     "multi-discrete": lambda content: spaces.MultiDiscrete(
         content["nvec"], np.dtype(content["dtype"]).type, start=content["start"]
     ),
-    "multi-binary": lambda content: spaces.MultiBinary(content["shape"]),
-    "dict": lambda content: spaces.Dict({name: space_from_json(part) for name, part in content["parts"].items()}),
+    "multi-binary": lambda content: spaces.MultiBinary(content["n"][0] if content["vector"] else content["n"]),
+    "dict": lambda content: spaces.Dict([(name, space_from_json(part)) for name, part in content["parts"]]),
     "tuple": lambda content: spaces.Tuple([space_from_json(part) for part in content["parts"]]),
 }

@@ -18,6 +18,7 @@ from ppo.data.files import how_to_go_on
 from ppo.startup import command
 from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir, check_free, default_path
+from ppo.training.undone import undone_by_mistake
 
 AT_ONCE = "at once; all but the evaluations under way is kept"
 
@@ -64,7 +65,7 @@ def train(
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
         return _nothing_left(files, summary, quiet)
-    with trainer, _told_how_to_go_on(files), hint_at_replay(files.shown, config):
+    with undone_by_mistake(trainer, resume), trainer, _told_how_to_go_on(files), hint_at_replay(files.shown, config):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step

@@ -26,11 +26,12 @@ class DriverError(RuntimeError):
     Args:
         message: what happened.
         slot: the slot in which it happened, as a task of its own; None where it is not known.
+        mistake: what a method of the user's returned in place of what it must, in one line; empty where it is not that.
     """
 
-    def __init__(self, message: str, slot: Task | None = None):
+    def __init__(self, message: str, slot: Task | None = None, mistake: str = ""):
         super().__init__(message)
-        self.slot = slot
+        self.slot, self.mistake = slot, mistake
 
 
 @dataclass(frozen=True)

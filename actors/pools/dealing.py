@@ -23,6 +23,7 @@ from actors.pools.fleet import Event, Fleet, Handle
 from actors.pools.round import Round, tasks_worth_dealing
 from actors.snapshot import Snapshot
 from actors.trajectory import MergeError, Trajectory
+from env.errors import ContractError
 
 MAX_FAILURES = 5
 """How often a slot may lose its driver, or a start may fail in a row, before the run gives up, or the slot has failed
@@ -214,7 +215,8 @@ class DealingPool(Pool):
             slot, text = protocol.unpack_error(message)
             last = (text.strip().splitlines() or ["no reason"])[-1]
             failed = driver.task.alone(slot) if driver.task else None
-            raise DriverError(f"driver {driver.index} failed: {last}", failed) from RemoteError(text)
+            mistake = ContractError.message_in(last)
+            raise DriverError(f"driver {driver.index} failed: {last}", failed, mistake) from RemoteError(text)
         else:
             answer = protocol.unpack_finished(message)
             self._accept(answer)

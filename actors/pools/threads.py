@@ -18,7 +18,7 @@ from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Merger, Trajectory
-from env.errors import UsageError
+from env.errors import ContractError, UsageError
 
 WATCH_SECONDS = 0.1
 """How often it is looked for threads that are past their time."""
@@ -127,9 +127,9 @@ def _run_task(collector: Collector, task: Task) -> Trajectory:
     """Runs a task, and tells which of its slots raised an exception."""
     try:
         return collector.run(task)
-    except UsageError:
-        raise
     except (Exception, SystemExit, GeneratorExit) as error:
+        if isinstance(error, UsageError) and not isinstance(error, ContractError):
+            raise
         raise _SlotFailedError(task.alone(collector.slot)) from error
 
 
@@ -218,7 +218,8 @@ class ThreadPool(Pool):
             cause = failure.__cause__
             slot: Task = failure.args[0]
             where = f"slot {slot.start} of training step {slot.step}"
-            raise DriverError(f"{where} failed: {type(cause).__name__}: {cause}", slot) from cause
+            mistake = str(cause) if isinstance(cause, ContractError) else ""
+            raise DriverError(f"{where} failed: {type(cause).__name__}: {cause}", slot, mistake) from cause
         except Exception as error:
             raise DriverError(f"the round failed: {type(error).__name__}: {error}") from error
         told = [collector.failures.first for collector in self._collectors if collector.failures]

@@ -1,7 +1,9 @@
 """What an objective must say about itself, whoever wrote it."""
 
+import inspect
 import math
 import numbers
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from env.errors import UsageError
@@ -25,12 +27,8 @@ def check_objective(told: str, objective: Objective) -> Objective:
     Raises:
         UsageError: one of them cannot work.
     """
-    for name in ("knobs", "conditions"):
-        value = getattr(objective, name, None)
-        if value is None:
-            raise UsageError(f"{told}: {type(objective).__name__} lacks {name}, such as {name} = 2: how many it has")
-        if not _is_whole(value) or value < 1:
-            raise UsageError(f"{told}: {name} = {value!r} must be a whole number of at least 1")
+    _check_sizes(told, objective)
+    _check_methods(told, objective)
     if objective.knobs + objective.conditions > MOST_COORDINATES:
         sizes = f"knobs = {objective.knobs} and conditions = {objective.conditions}"
         raise UsageError(f"{told}: {sizes} must be at most {MOST_COORDINATES:,} together")
@@ -55,6 +53,42 @@ def check_objective(told: str, objective: Objective) -> Objective:
             f"use an Integer for what has an order"
         )
     return objective
+
+
+def _check_sizes(told: str, objective: Objective) -> None:
+    """Checks that an objective says how many knobs and conditions it has."""
+    kind = type(objective)
+    for name in ("knobs", "conditions"):
+        value = getattr(objective, name, None) if not hasattr(kind, name) else getattr(objective, name)
+        if value is None:
+            not_set = "" if kind.__init__ is object.__init__ else f"; its __init__ returned and had not set {name}"
+            raise UsageError(f"{told}: {kind.__name__} lacks {name}, such as {name} = 2: how many it has{not_set}")
+        if not _is_whole(value) or value < 1:
+            named = isinstance(value, Mapping | list | tuple)
+            instead = f"; names and ranges are for a function below @objective({name}=...)" if named else ""
+            raise UsageError(f"{told}: {name} = {value!r} must be a whole number of at least 1{instead}")
+
+
+def _check_methods(told: str, objective: Objective) -> None:
+    """Checks that f and ``solve`` can be called as they are called."""
+    given = {"rng": None} if objective.takes_rng else {}
+    call, solve = objective.__call__, objective.solve
+    if not _can_be_called(call, None, None, **given):
+        wanted = "__call__(self, x, c), or (self, x, c, rng) where it draws random numbers"
+        raise UsageError(f"{told}: {type(objective).__name__}.__call__{inspect.signature(call)} must be {wanted}")
+    if not _can_be_called(solve, None):
+        raise UsageError(f"{told}: {type(objective).__name__}.solve{inspect.signature(solve)} must be solve(self, c)")
+
+
+def _can_be_called(called: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+    """Returns whether a function takes such arguments, or does not tell."""
+    try:
+        inspect.signature(called).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _is_whole(value: Any) -> bool:

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from env.errors import UsageError
+from env.errors import ContractError
+from env.importing import shown_name
 from env.objectives.base import Objective
 from env.randomness import OWN_RANDOMNESS, set_randomness
+from env.words import described
 
 FAILED = float("nan")
 """The value of an evaluation that failed."""
@@ -62,7 +64,7 @@ def evaluate(
         f(x, c), ``[n]``; NaN where a constraint is broken.
 
     Raises:
-        ValueError: f did not return a real number for each row.
+        ContractError: f did not return a real number for each row.
     """
     found = timed_evaluation(objective, x, c, range(len(x)) if keys is None else keys, failures)
     return kept(found.f, found.g)
@@ -143,20 +145,20 @@ def _checked(objective: Objective, returned: Any, rows: int) -> tuple[np.ndarray
     """Returns what f returned as float64: f ``[rows]`` and constraints ``[rows, constraints]``.
 
     Raises:
-        ValueError: it is not one real number a row, or does not have the constraints beside it.
+        ContractError: it is not one real number a row, or does not have the constraints beside it.
     """
     count = objective.constraints
     if not count:
         return _numbers_of(objective, returned, rows), np.empty((rows, 0))
     if returned is FAILED:
         return np.full(rows, FAILED), np.full((rows, count), FAILED)
-    name = type(objective).__name__
+    told = f"{shown_name(type(objective))}.__call__ returned"
     if not isinstance(returned, tuple) or len(returned) != 2:
-        raise ValueError(f"{name} returned a {type(returned).__name__}; with constraints = {count} it must return f, g")
+        raise ContractError(f"{told} {described(returned)}; with constraints = {count} it must return f, g")
     f, beside = returned
     values = [beside] if count == 1 and not isinstance(beside, tuple | list) else list(beside)
     if len(values) != count:
-        raise ValueError(f"{name} returned {len(values)} constraints beside f; it must return {count}")
+        raise ContractError(f"{told} {len(values)} constraints beside f; it must return {count}")
     return _numbers_of(objective, f, rows), np.stack([_numbers_of(objective, one, rows) for one in values], axis=1)
 
 
@@ -164,17 +166,24 @@ def _numbers_of(objective: Objective, returned: Any, rows: int) -> np.ndarray:
     """Returns one real number a row as float64, ``[rows]``.
 
     Raises:
-        ValueError: it is none.
+        ContractError: it is not one real number a row.
     """
-    values = np.asarray(returned)
+    values = _as_array(returned)
     a_number = values.shape == () and not objective.vectorised
     if not (a_number or values.shape == (rows,)) or values.dtype.kind not in "fiub":
         wanted = f"real numbers of shape ({rows},)" if objective.vectorised else "one real number, or shape (1,)"
-        raise ValueError(
-            f"{type(objective).__name__} returned {values.dtype} of shape {values.shape} for x of shape "
-            f"({rows}, {objective.knobs}); it must return {wanted}"
-        )
+        told = shown_name(type(objective)) + ("" if hasattr(objective, "described") else ".__call__")
+        asked = f"x of shape ({rows}, {objective.knobs})"
+        raise ContractError(f"{told} returned {described(returned)} for {asked}; it must return {wanted}")
     return values.astype(np.float64, copy=False).reshape(rows)
+
+
+def _as_array(returned: Any) -> np.ndarray:
+    """Returns what a user's function returned as an array; one of objects where its parts have different lengths."""
+    try:
+        return np.asarray(returned)
+    except ValueError:
+        return np.empty((), object)
 
 
 def solution(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -188,19 +197,19 @@ def solution(objective: Objective, c: np.ndarray) -> tuple[np.ndarray, np.ndarra
         Best knobs ``[m, knobs]`` and their f ``[m]``, both finite; None where the optimum is not known.
 
     Raises:
-        UsageError: ``solve`` returned anything else.
+        ContractError: ``solve`` returned anything else.
     """
     solved = objective.solve(c)
     if solved is None:
         return None
-    told = f"--env {type(objective).__module__}:{type(objective).__qualname__}: solve(c) for c of shape {c.shape}"
+    told = f"--env {shown_name(type(objective))}: solve(c) for c of shape {c.shape}"
     wanted = f"must return knobs of shape {(len(c), objective.knobs)} and their f of shape {(len(c),)}"
     if not isinstance(solved, tuple | list) or len(solved) != 2:
-        raise UsageError(f"{told} returned a {type(solved).__name__}; it {wanted}, or None")
-    x, f = np.asarray(solved[0]), np.asarray(solved[1])
+        raise ContractError(f"{told} returned {described(solved)}; it {wanted}, or None")
+    x, f = map(_as_array, solved)
     if (x.shape, f.shape) != ((len(c), objective.knobs), (len(c),)):
-        raise UsageError(f"{told} returned knobs of shape {x.shape} and f of shape {f.shape}; it {wanted}")
+        raise ContractError(f"{told} returned knobs of shape {x.shape} and f of shape {f.shape}; it {wanted}")
     for name, values in (("knobs", x), ("f", f)):
         if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
-            raise UsageError(f"{told} returned {name} that are not all finite numbers; it {wanted}, all finite")
+            raise ContractError(f"{told} returned {name} that are not all finite numbers; it {wanted}, all finite")
     return x.astype(np.float64, copy=False), f.astype(np.float64, copy=False)

@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from env.coordinates import Coordinates
-from env.errors import UsageError
+from env.errors import ContractError, UsageError
+from env.importing import shown_name
 from env.kinds import Coordinate
 from env.objectives.base import Objective
 from env.objectives.evaluation import timed_evaluation
+from env.words import described as in_words
 
 F = TypeVar("F", bound=Callable[..., Any])
 ATTRIBUTE = "objective"
@@ -51,15 +53,29 @@ class FunctionObjective(Objective):
         best = vars(type(self))["best"]
         if best is None:
             return None
-        x = self.knob_coordinates.normalised(best(**self.condition_coordinates.in_units(c)))
-        x = np.broadcast_to(x, (len(c), self.knobs)).copy()
+        found, names = best(**self.condition_coordinates.in_units(c)), list(self.knob_coordinates)
+        wanted = f"it must return the best knobs by name, dict({', '.join(f'{name}=...' for name in names)})"
+        told = f"--env {shown_name(type(self))}: best"
+        if not isinstance(found, Mapping) or not set(names) <= set(found):
+            has = f" with {', '.join(map(str, found))}" if isinstance(found, Mapping) else ""
+            raise ContractError(f"{told} returned {in_words(found)}{has}; {wanted}")
+        try:
+            x = np.broadcast_to(self.knob_coordinates.normalised(found), (len(c), self.knobs)).copy()
+        except UsageError as error:
+            raise ContractError(f"{told} returned a value that is none of its knob, {error}; {wanted}") from error
+        except ValueError as error:
+            raise ContractError(f"{told} returned knobs of other shapes than ({len(c)},) or (); {wanted}") from error
         return x, timed_evaluation(self, x, c, range(len(c))).f
 
 
+NONE: Mapping[str, Coordinate] = {}
+"""Knobs or conditions that were not given, which is a mistake that is told."""
+
+
 def objective(
-    *,
-    knobs: Mapping[str, Coordinate],
-    conditions: Mapping[str, Coordinate],
+    *misplaced: Any,
+    knobs: Mapping[str, Coordinate] = NONE,
+    conditions: Mapping[str, Coordinate] = NONE,
     constraints: int = 0,
     at_once: int | None = None,
     vectorised: bool = False,
@@ -76,6 +92,7 @@ def objective(
     The function stays what it is; ``--env module:loss``, ``--env ./file.py:loss`` and ``Config(env=loss)`` take it.
 
     Args:
+        misplaced: nothing; it is there so that a mistake is told.
         knobs: what is tuned, by the name of the function's parameter.
         conditions: what is given, likewise.
         constraints: how many values the function returns beside f that are to be 0 or less: ``return f, g`` for one,
@@ -85,9 +102,16 @@ def objective(
         best: returns the best knobs by name for conditions ``[n]`` by name, where they are known.
 
     Raises:
-        UsageError: the coordinates are none, or the function does not take them.
+        UsageError: the coordinates are none, or the function or ``best`` does not take them.
     """
+    if misplaced:
+        raise UsageError(
+            "@objective needs its arguments by name, such as @objective(knobs=dict(gain=Range(0, 1)), "
+            "conditions=dict(load=Range(0, 1)))"
+        )
     named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
+    if best is not None:
+        _check_parameters(best, list(named[1]), "the conditions", "best")
     if shared := [name for name in named[0] if name in named[1]]:
         raise UsageError(f"{shared[0]} is named as a knob and as a condition")
 
@@ -107,8 +131,8 @@ def _objective_of(
     best: Callable[..., Any] | None,
 ) -> type[FunctionObjective]:
     """Returns the class of objectives that evaluate what is described; see ``objective``."""
-    called = described.__call__ if inspect.isclass(described) else described
     knobs, conditions = named
+    names, of = [*knobs, *conditions], "the knobs and the conditions"
     members = {
         "__doc__": described.__doc__,
         "__module__": described.__module__,
@@ -118,24 +142,30 @@ def _objective_of(
         "condition_coordinates": conditions,
         "knobs": len(knobs),
         "conditions": len(conditions),
-        "takes_rng": _check_parameters(described, called, [*knobs, *conditions]),
+        "takes_rng": _check_parameters(described, names, of, described.__name__),
     }
     return type(described.__name__, (FunctionObjective,), members | own)
 
 
-def _check_parameters(described: Any, called: Callable[..., Any], names: list[str]) -> bool:
+def _check_parameters(described: Any, names: list[str], of: str, called: str) -> bool:
     """Checks that what is described takes all names as keywords; returns whether it takes ``rng`` too.
+
+    Args:
+        described: a function, or a class whose instances are called like one.
+        names: the names.
+        of: what they are the names of.
+        called: how a message calls it.
 
     Raises:
         UsageError: it does not.
     """
-    parameters = inspect.signature(called).parameters
     is_class = inspect.isclass(described)
-    told = f"{described.__name__}({', '.join(list(parameters)[is_class:])})"
-    takes_rng = "rng" in parameters and "rng" not in names
+    signature = inspect.signature(described.__call__ if is_class else described)
+    told = f"{called}({', '.join(list(signature.parameters)[is_class:])})"
+    takes_rng = "rng" in signature.parameters and "rng" not in names
     given = dict.fromkeys(names) | ({"rng": None} if takes_rng else {})
     try:
-        inspect.signature(called).bind(*([None] if is_class else []), **given)
+        signature.bind(*([None] if is_class else []), **given)
     except TypeError as error:
-        raise UsageError(f"{told}: {error}; its parameters must be the names of the knobs and the conditions") from None
+        raise UsageError(f"{told}: {error}; its parameters must be the names of {of}, {', '.join(names)}") from None
     return takes_rng

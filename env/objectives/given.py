@@ -6,6 +6,7 @@ from typing import Any
 from env.errors import UsageError
 from env.objectives.base import Objective
 from env.objectives.function import ATTRIBUTE
+from env.words import described
 
 
 def objective_class(told: str, given: Any) -> type[Objective]:
@@ -32,7 +33,7 @@ def objective_class(told: str, given: Any) -> type[Objective]:
             f"env.Objective"
         )
     raise UsageError(
-        f"{told}: is a {type(given).__name__}; must be a function with @objective(...) above it, or a subclass of "
+        f"{told}: is {described(given)}; must be a function with @objective(...) above it, or a subclass of "
         f"env.Objective or of gymnasium.Env"
     )
 

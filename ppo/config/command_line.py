@@ -25,7 +25,7 @@ from ppo.config.fields import Config, flag
 from ppo.config.file import DEEPEST, RENAMED, nested_deeply, read_config
 from ppo.config.help import show_help
 from ppo.config.paths import check_path
-from ppo.config.signals import ended_by_signals, words_and_code
+from ppo.config.signals import ended_by_closed_output, ended_by_signals, words_and_code
 from ppo.startup import command
 
 T = TypeVar("T")
@@ -177,15 +177,19 @@ def given_flags(argv: Sequence[str], kind: Any = TrainArguments) -> list[str]:
 def run_main(main: Callable[[list[str]], None]) -> None:
     """Runs a command.
 
-    Exit codes: 0 done, 2 for a user's mistake (one line on stderr), 130 on Ctrl-C, 143 on SIGTERM, 1 anything else.
+    Exit codes: 0 done, 2 for a user's mistake (one line on stderr), 130 on Ctrl-C, 143 on SIGTERM, 141 where nobody
+    reads its output any more, 1 anything else.
     """
     try:
-        with ended_by_signals():
+        with ended_by_closed_output(), ended_by_signals():
             main(sys.argv[1:])
     except UsageError as error:
         print(f"error: {' '.join(str(error).splitlines())}", file=sys.stderr)
         sys.exit(2)
     except DriverError as error:
+        if error.mistake:
+            print(f"error: {error.mistake}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+            sys.exit(2)
         if error.__cause__:  # whose traceback shows where it happened; that of the learner, which waited, says nothing
             traceback.print_exception(error.__cause__)
         print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)

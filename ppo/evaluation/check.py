@@ -10,10 +10,15 @@ from actors.law import Law, centre_states
 from actors.seeding import Stream, generator
 from actors.snapshot import Snapshot
 from ppo.evaluation.regret import regret_conditions
-from ppo.evaluation.statistics import scaled, student_interval
+from ppo.evaluation.statistics import scaled, student_interval, told_apart
 
 ROUNDS = 3  # the law, the best constant knobs by a model, and the mean of the law's knobs
 REPEATED = 5  # every fifth slot of a round repeats the conditions of the one before, to tell the noise of f
+
+PERCENT = (
+    1e-3,
+    100.0,
+)  # shares of the mean of f from and to which a gain is told in percent: f may be 1e6 and little more
 
 
 def check_starts(seed: int, evaluations: int, knobs: int, conditions: int) -> np.ndarray:
@@ -105,9 +110,9 @@ class Check:
         if not self.conditions:
             return "not to be told from constant knobs: under each condition f failed with one or the other"
         where = f"{self.conditions} fresh conditions, 95 %; noise of f {self.noise:.2g}"
-        means = f"mean of f {self.law_mean:.4g} against {self.constant_mean:.4g}; {where}"
+        means = f"mean of f {' against '.join(told_apart(self.law_mean, self.constant_mean))}; {where}"
         size, half, unit = abs(self.gain), self.gain_interval, ""
-        if self.constant_mean > 0 and self.law_mean > 0:
+        if self.constant_mean > 0 and self.law_mean > 0 and _tells(size / self.constant_mean):
             size, half, unit = 100 * size / self.constant_mean, 100 * half / self.constant_mean, " %"
         amount, advice = f"by {_short(size, 3)}{unit} +- {_short(half, 2)}", "spend more, or do not use it"
         if self.gain > self.gain_interval:
@@ -117,6 +122,11 @@ class Check:
         if self.gain > 0:  # a few conditions may not suffice to see even a large gain
             return f"perhaps better, {amount}, than constant knobs: check with more evaluations ({means})"
         return f"no better than constant knobs: {advice} ({means})"
+
+
+def _tells(share: float) -> bool:
+    """Returns whether a gain as a share of the mean of f tells more than in units of f."""
+    return PERCENT[0] <= share <= PERCENT[1]
 
 
 def _short(value: float, digits: int) -> str:

@@ -15,6 +15,7 @@ from ppo.config import ResolvedConfig
 LINE_POINTS = 201  # points for a single condition
 SOBOL_POINTS = 256  # points for several conditions
 KINDS = ("mean", "median", "p95", "worst")
+NOTHING = 1e-6  # share of a law's regret below which that of constant knobs is due to rounding, or to their search
 CONSTANT_SEED = 0  # seed of the search for the best constant knobs
 
 
@@ -93,9 +94,13 @@ def known_regret(config: ResolvedConfig, snapshot: Snapshot) -> dict[str, dict[s
 
 
 def regret_words(law: float, constant: float) -> str:
-    """Returns the median regret of a law beside that of the best constant knobs, in words."""
-    share = f"{law / constant:.3g} times" if constant > 0 else "beside"
-    return f"median regret {law:.3g}, {share} that of the best constant knobs, {constant:.3g}"
+    """Returns the median regret of a law beside that of the best constant knobs, in words.
+
+    Where that of the constant knobs is nothing, or nothing beside that of the law, no law can be better than they are.
+    """
+    if constant <= NOTHING * abs(law):
+        return f"median regret {law:.3g}; that of the best constant knobs is {constant:.3g}: no law is better than they"
+    return f"median regret {law:.3g}, {law / constant:.3g} times that of the best constant knobs, {constant:.3g}"
 
 
 def constant_regret(objective: Objective, found: Regret, keep_failures: bool = False) -> float:

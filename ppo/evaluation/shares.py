@@ -8,9 +8,11 @@ import numpy as np
 from env.objectives import Objective, evaluate, solution
 from env.objectives.solve import polish
 from ppo.evaluation.regret import with_best_constant
+from ppo.evaluation.statistics import told_apart
 
 CONDITIONS, CANDIDATES, POLISHED = 128, 4096, 2
 NOTHING = 1e-9  # share of the spread of f below which the regret of the best constant knobs is that of their search
+ROUNDING = 8  # units in the last place of f, by which means of it may differ that are the same
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,13 @@ class Scale:
     @property
     def constant_is_best(self) -> bool:
         """Whether constant knobs are as good as any law."""
-        return self.constant - self.best <= NOTHING * (self.random - self.best)
+        return self.constant - self.best <= self._nothing
+
+    @property
+    def _nothing(self) -> float:
+        """What a regret is at the most that is none: of the search for the best knobs, or of the rounding of f."""
+        rounding = ROUNDING * float(np.spacing(max(abs(self.best), abs(self.constant))))
+        return max(NOTHING * (self.random - self.best), rounding)
 
     def share(self, mean: float) -> float:
         """Returns the mean regret of a law, given its mean of f, in units of that of the best constant knobs.
@@ -38,8 +46,14 @@ class Scale:
         Where constant knobs are as good as any law, it is 0 for a law as good as they are, and infinite otherwise.
         """
         if self.constant_is_best:
-            return 0.0 if mean - self.best <= NOTHING * (self.random - self.best) else math.inf
+            return 0.0 if mean - self.best <= self._nothing else math.inf
         return (mean - self.best) / (self.constant - self.best)
+
+    def words(self) -> str:
+        """Returns the three means, with so many digits that they can be told apart."""
+        regret = (self.random if self.constant_is_best else self.constant) - self.best
+        best, constant, random = told_apart(self.best, self.constant, self.random, digits=6, difference=regret)
+        return f"least {best}, best constant knobs {constant}, random knobs {random}"
 
 
 def held_out_conditions(conditions: int) -> np.ndarray:

@@ -38,8 +38,8 @@ def report(problem: str, results: Sequence[Result], scale: Scale, methods: Seque
         f"# {problem}",
         advice(results, scale.constant_is_best),
         f"Mean regret over 128 held-out conditions as a share of that of the best constant knobs: 0 is the optimum, 1 "
-        f"no better than constant knobs. Mean of f: least {scale.best:.6g}, best constant knobs {scale.constant:.6g}, "
-        f"random knobs {scale.random:.6g}. Seeds {FIRST_SEED}{last}; interval: percentile bootstrap over seeds. "
+        f"no better than constant knobs. Mean of f: {scale.words()}. "
+        f"Seeds {FIRST_SEED}{last}; interval: percentile bootstrap over seeds. "
         f"Seconds and milliseconds are of one thread and include f.",
         markdown(HEADER, map(_line, results)).rstrip(),
         legend,

@@ -1,6 +1,7 @@
 """What the drivers of a training run are asked to run."""
 
 import numpy as np
+from gymnasium import spaces
 
 from actors.job import Job
 from env.description import Description
@@ -50,3 +51,16 @@ def _planned(config: ResolvedConfig, dims: int) -> tuple[int, int]:
 def _check_starts(config: ResolvedConfig, described: Description) -> np.ndarray:
     knobs = described.action_dim
     return check_starts(config.seed, config.check, knobs, described.obs_dim - knobs)
+
+
+def unscaled_words(config: ResolvedConfig, job: Job) -> str:
+    """Returns what to say of actions that have no bounds to be scaled to; empty where all have."""
+    space = job.description.action_space
+    if not isinstance(space, spaces.Box) or (bounded := np.isfinite(space.low) & np.isfinite(space.high)).all():
+        return ""
+    which = f"{int((~bounded).sum())} of the {bounded.size} values of an action"
+    return (
+        f"--env {config.env}: {which} have no bound on one side or both, so that they are the policy's own, unscaled: "
+        f"around 0 at first, with a standard deviation of {config.init_std:g}; bounds in its action_space would have "
+        f"them scaled"
+    )

@@ -12,6 +12,7 @@ from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
 from ppo.evaluation.plots import matplotlib_installed
 from ppo.evaluation.regret import regret_words
+from ppo.evaluation.statistics import told_apart
 from ppo.training.run_dir import Row, RunDir
 from ppo.training.summary import all_failed, evaluations_of
 from ppo.training.timing import PHASES, Timing
@@ -118,9 +119,12 @@ def _results(summary: dict[str, Any]) -> list[tuple[str, str]]:
     failed = "f failed at all conditions, or " if summary["failed_evaluations"] else ""
     not_finite = f"not finite: {failed}{TOO_LARGE}"
     if score["final"] is not None:
-        mean = "not finite" if score["last_1000_mean"] is None else f"{score['last_1000_mean']:.4g}"
+        known = score["last_1000_mean"] is not None
+        final, best, mean = told_apart(
+            score["final"], score["best"], score["last_1000_mean"] if known else score["best"]
+        )
         steps = "the last 1,000" if summary["training_steps"] > 1000 else "all"
-        text = f"{score['final']:.4g} (best {score['best']:.4g}, mean of {steps} training steps {mean})"
+        text = f"{final} (best {best}, mean of {steps} training steps {mean if known else 'not finite'})"
         lines.append(("result", f"{score['metric']} {text}"))
     if "not_finite" in score:
         best = "" if score["best"] is None else f"; the best of the others {score['best']:.4g}"

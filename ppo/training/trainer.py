@@ -36,7 +36,7 @@ from ppo.training.archiving import RunArchive
 from ppo.training.asking import Asks, pool_of
 from ppo.training.checking import run_check
 from ppo.training.evaluated import evaluated, tried
-from ppo.training.job import make_job
+from ppo.training.job import make_job, unscaled_words
 from ppo.training.not_finite import Updates
 from ppo.training.plots import FinishedRun, draw
 from ppo.training.progress import Progress, Tracker, table
@@ -140,8 +140,8 @@ class Trainer(Asks):
                 self.files.create(config)
                 stack.enter_context(self.files.locked())
             self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
-            if self._archive.too_few:
-                self._progress.message(self._archive.too_few)
+            for words in filter(None, (self._archive.too_few, unscaled_words(config, self.job))):
+                self._progress.message(words)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
             if self._resume:
                 self.files.rewind(self._kept)

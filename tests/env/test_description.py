@@ -18,6 +18,12 @@ class CountsInstances(gymnasium.Env):
     def __init__(self, size=1):
         type(self).made += 1
 
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2), {}
+
+    def step(self, action):
+        return np.zeros(2), 0.0, False, False, {}
+
 
 def unit_box(dims):
     return spaces.Box(-1.0, 1.0, (dims,), np.float64)

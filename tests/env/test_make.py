@@ -42,7 +42,7 @@ def test_families_and_slot_lengths(problem, family, length):
         (Problem("CartPole-v1", knobs=1), "--knobs 1: only the built-in objectives"),
         (Problem("tests.problems:CountdownEnv"), "--time-steps is needed"),
         (Problem("tests.problems:MultiBinaryEnv", time_steps=3), "only Box, Discrete and MultiDiscrete are"),
-        (Problem("Blackjack-v1"), "observations"),
+        (Problem("Blackjack-v1"), "--time-steps is needed: --env Blackjack-v1 has no time limit of its own: in 5,000 "),
         (Problem("LunarLander-v3"), "--env LunarLander-v3: cannot be made"),
         (Problem("tests.problems:AbstractObjective"), "lacks __call__"),
         (Problem(":Thing"), "must be package.module:Class"),

@@ -134,19 +134,20 @@ def test_a_single_row_may_be_answered_by_a_number(value):
 @pytest.mark.parametrize(
     ("value", "vectorised", "returned", "wanted"),
     [
-        (np.zeros((1, 1)), False, r"float64 of shape \(1, 1\)", r"one real number, or shape \(1,\)"),
-        (np.zeros(2), False, r"float64 of shape \(2,\)", r"one real number, or shape \(1,\)"),
-        (1 + 2j, False, r"complex128 of shape \(\)", "one real number"),
-        (None, False, r"object of shape \(\)", "one real number"),
-        ("3", False, r"<U1 of shape \(\)", "one real number"),
-        (1.0, True, r"float64 of shape \(\)", r"real numbers of shape \(2,\)"),
-        (np.zeros((2, 1)), True, r"float64 of shape \(2, 1\)", r"real numbers of shape \(2,\)"),
-        (np.zeros(3), True, r"float64 of shape \(3,\)", r"real numbers of shape \(2,\)"),
-        (np.zeros(2, complex), True, r"complex128 of shape \(2,\)", r"real numbers of shape \(2,\)"),
+        ([[1.0], [1.0, 2.0]], False, "a list of 2 values", r"one real number, or shape \(1,\)"),
+        (np.zeros((1, 1)), False, r"an array of shape \(1, 1\)", r"one real number, or shape \(1,\)"),
+        (np.zeros(2), False, r"an array of shape \(2,\)", r"one real number, or shape \(1,\)"),
+        (1 + 2j, False, r"the number \(1\+2j\)", "one real number"),
+        (None, False, "None", "one real number"),
+        ("3", False, "the text '3'", "one real number"),
+        (1.0, True, r"the number 1\.0", r"real numbers of shape \(2,\)"),
+        (np.zeros((2, 1)), True, r"an array of shape \(2, 1\)", r"real numbers of shape \(2,\)"),
+        (np.zeros(3), True, r"an array of shape \(3,\)", r"real numbers of shape \(2,\)"),
+        (np.zeros(2, complex), True, r"an array of complex128 of shape \(2,\)", r"real numbers of shape \(2,\)"),
     ],
 )
 def test_anything_but_a_real_number_a_row_is_refused(value, vectorised, returned, wanted):
-    with pytest.raises(ValueError, match=rf"Returns returned {returned} for x of .*; it must return {wanted}"):
+    with pytest.raises(ValueError, match=rf"Returns.__call__ returned {returned} for x of .*; it must return {wanted}"):
         evaluate(Returns(value, vectorised), np.zeros((2, 1)), np.zeros((2, 1)))
 
 
@@ -166,7 +167,8 @@ def test_an_optimum_is_passed_on():
         ((np.zeros((3, 1)), np.zeros((3, 1))), r"returned knobs of shape \(3, 1\) and f of shape \(3, 1\)"),
         ((np.zeros((3, 1)), 0.0), r"returned knobs of shape \(3, 1\) and f of shape \(\)"),
         ((np.zeros(3), np.zeros(3)), r"returned knobs of shape \(3,\) and f of shape \(3,\)"),
-        (np.zeros((3, 1)), "returned a ndarray"),
+        (np.zeros((3, 1)), r"returned an array of shape \(3, 1\)"),
+        (([[1], [2, 3], [4]], np.zeros(3)), r"returned knobs of shape \(\) and f of shape \(3,\)"),
         ((np.zeros((3, 1)), np.full(3, np.nan)), "returned f that are not all finite numbers"),
         ((np.full((3, 1), np.inf), np.zeros(3)), "returned knobs that are not all finite numbers"),
     ],

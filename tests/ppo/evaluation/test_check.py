@@ -134,6 +134,22 @@ OUTCOMES = {
         "perhaps better, by 9.76 % +- 44, than constant knobs: check with more evaluations",
         "4.625 against 5.125",
     ),
+    # Where f is large, and where constant knobs reach its zero, percent of f tell nothing.
+    "large": (
+        found(offset=1e6),
+        "better by 1.88 +- 0.7 than the best constant knobs",
+        "1000004.6 against 1000006.5",
+    ),
+    "large, small differences": (
+        found(offset=1e6, scale=2**-7),
+        "better by 0.0146 +- 0.0055 than the best constant knobs",
+        "1000000.036 against 1000000.051",
+    ),
+    "nothing left to gain": (
+        found(CONSTANT, 1e-17 * LAW),
+        "worse than constant knobs by 6.5 +- 2.3" + NO_GAIN,
+        "6.5 against 4.625e-17",
+    ),
     "unclear, negative": (found(LAW + UNCLEAR, LAW), "no better than constant knobs" + NO_GAIN, "5.125 against 4.625"),
 }
 

@@ -89,8 +89,10 @@ def test_of_an_unknown_optimum_there_is_none_to_tell():
     [
         (0.05, 0.2, "median regret 0.05, 0.25 times that of the best constant knobs, 0.2"),
         (3.0, 0.001, "median regret 3, 3e+03 times that of the best constant knobs, 0.001"),
-        (1e-4, 0.0, "median regret 0.0001, beside that of the best constant knobs, 0"),
-        (1e-4, -1e-9, "median regret 0.0001, beside that of the best constant knobs, -1e-09"),
+        (1e-4, 0.0, "median regret 0.0001; that of the best constant knobs is 0: no law is better than they"),
+        (1e-4, -1e-9, "median regret 0.0001; that of the best constant knobs is -1e-09: no law is better than they"),
+        (0.03, 1.1e-17, "median regret 0.03; that of the best constant knobs is 1.1e-17: no law is better than they"),
+        (0.0, 0.0, "median regret 0; that of the best constant knobs is 0: no law is better than they"),
     ],
 )
 def test_regrets_in_words(law, constant, words):

@@ -24,6 +24,26 @@ def test_where_constant_knobs_are_the_best_law_any_other_is_infinitely_worse():
     assert scale.share(2.1) == math.inf
 
 
+def test_where_f_is_large_its_rounding_is_no_regret():
+    rounded = Scale(best=1e6, constant=1e6 + 2 * np.spacing(1e6), random=1e6 + 1e-3)
+    assert rounded.constant_is_best
+    assert rounded.share(1e6 + 4 * np.spacing(1e6)) == 0
+    assert rounded.share(1e6 + 1e-4) == math.inf
+    assert not Scale(best=1e6, constant=1e6 + 1e-3, random=1e6 + 1).constant_is_best
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        (Scale(-1.0, 3.0, 9.0), "least -1, best constant knobs 3, random knobs 9"),
+        (Scale(1e6, 1e6 + 0.25, 1e6 + 1), "least 1000000, best constant knobs 1000000.25, random knobs 1000001"),
+        (Scale(1e6, 1e6, 1e6 + 0.5), "least 1000000, best constant knobs 1000000, random knobs 1000000.5"),
+    ],
+)
+def test_its_means_in_words_are_told_apart(scale, words):
+    assert scale.words() == words
+
+
 @pytest.fixture
 def _few(monkeypatch):
     monkeypatch.setattr(shares, "CANDIDATES", 64)
