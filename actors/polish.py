@@ -23,7 +23,7 @@ STRETCHES = (0.0, 1.0, 3.0, 9.0)  # f over its range goes through (exp(s f) - 1)
 NOISES = (1e-9, 1e-3, 3e-2)  # variance of the noise, as a share of that of f
 NOISY = 1e-6  # above which it is the process that says which evaluation was the best
 SPREAD, NEARBY, REFINEMENTS = 400, 100, 14  # of the search of the process
-GROWTH, SHRINKAGE = 1.5, 0.4  # of the trust region
+GROWTH, SHRINKAGE = 1.5, 0.6  # of the trust region
 
 
 @dataclass(frozen=True)

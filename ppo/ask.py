@@ -22,14 +22,14 @@ class Arguments(ConfigArguments):
     The first call begins the run, and takes the flags of the training: --env and --evaluations at the least.
     """
 
-    run_dir: tyro.conf.Positional[str] = ""
+    run_dir: tyro.conf.Positional[str | None] = None
     """Directory of the run, which the first call makes."""
 
 
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, command("ask"), argv)
-    if not arguments.run_dir:
+    if arguments.run_dir is None:
         raise UsageError("RUN_DIR: name the directory of the run")
     files, given = RunDir(pathlib.Path(arguments.run_dir)), set(given_flags(argv, Config))
     begun = (files.path / "config.json").is_file()

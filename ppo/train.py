@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from env.errors import UsageError
 from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import Config, resolve
 from ppo.config.command_line import FROM_NOW_ON, WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
@@ -60,6 +61,9 @@ def train(
         check_free(files.shown)  # Trainer does so too, but torch would be imported first
     resolved = resolve(config)
     check_memory(resolved)
+    if resolved.problem().family == "tuning" and resolved.problem().describe().asked:
+        begin = f"{command('ask')} RUN_DIR --env {config.env} --evaluations N"
+        raise UsageError(f"--env {config.env}: is a bench, which no training calls; its points are asked with {begin}")
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)

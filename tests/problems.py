@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from actors.samplers import Sampler
-from env import Objective
+from env import Integer, Objective, Range, bench, objective
 from env.objectives.branin import Branin
 from env.objectives.hartmann import Hartmann
 
@@ -311,3 +311,20 @@ class GoesElsewhere(Quadratic):
 
     def __init__(self, path):
         os.chdir(path)
+
+
+@objective(
+    knobs={"a": Range(0, 10, unit="V"), "b": Integer(0, 4)}, conditions={"load": Range(1, 3, unit="A")}, constraints=1
+)
+def limited(a, b, load):
+    """Squared distances of a from 9 and of b from 1 + load / 2, with a <= 2 load, which is the best a."""
+    return (a - 9) ** 2 + (b - 1 - load / 2) ** 2, a - 2 * load
+
+
+supply = bench(knobs={"a": Range(0, 10), "b": Integer(0, 4)}, conditions={"load": Range(1, 3)})
+"""A bench that measures what ``measured`` returns."""
+
+
+@objective(knobs={"a": Range(0, 10), "b": Integer(0, 4)}, conditions={"load": Range(1, 3)})
+def measured(a, b, load):
+    return (a - 2 * load) ** 2 + (b - 1 - load / 2) ** 2

@@ -239,18 +239,18 @@ class Learner:
         self.agent.warm_start(part_of("agent", state))
         self.obs_moments.restore(part_of("obs_moments", state))
 
-    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray, g: np.ndarray) -> None:
+    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray, g: np.ndarray | None = None) -> None:
         """Starts from the best of evaluations.
 
         Args:
             x: knobs, ``[n, knobs]``.
             c: conditions, ``[n, conditions]``.
             f: values, ``[n]``.
-            g: values of the constraints, ``[n, constraints]``.
+            g: values of the constraints, ``[n, constraints]``; None for none.
         """
         if self.agent.policy.components > 1:
             return  # components learn what is to be known from the model
-        values = merits(f, g) if g.shape[1] else f
+        values = f if g is None or not g.shape[1] else merits(f, g)
         theta = imitate(self.agent.policy, self.agent.theta, x, c, values, self.config.seed)
         self.agent.theta[:] = theta
 

@@ -272,7 +272,7 @@ class ModelLearner(Learner):
         """Returns what the model says of the law."""
         return judge(self.surrogate, self.snapshot()) if self.surrogate.fitted else None
 
-    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray, g: np.ndarray) -> None:
+    def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray, g: np.ndarray | None = None) -> None:
         """Takes evaluations made before the run into the evidence, and makes a law of them; see ``Learner.imitate``."""
         self.surrogate.evidence.add(np.concatenate([x, c], axis=1), f, g)
         self.surrogate.fit(self.policy, self._imagined_schedule().std_floor, last=True)
