@@ -109,7 +109,7 @@ def test_the_state_of_the_models_is_kept():
 
 
 @pytest.mark.slow
-def test_a_law_ends_at_the_limit_that_binds(tmp_path):
+def test_a_law_ends_at_the_limit_that_binds(little_effort, tmp_path):
     config = Config(env=limited, evaluations=64, drivers=0, check=30)
     summary = train(config, tmp_path / "run", quiet=True, pictures=False)
     law = Law.load(tmp_path / "run" / "law.npz")
