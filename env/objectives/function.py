@@ -102,7 +102,16 @@ def _objective_of(
     vectorised: bool,
     best: Callable[..., Any] | None,
 ) -> type[FunctionObjective]:
-    """Returns the class of objectives that evaluate what is described; see ``objective``."""
+    """Returns the class of objectives that evaluate what is described; see ``objective``.
+
+    Raises:
+        UsageError: it is no function, or does not take the knobs and the conditions by name.
+    """
+    if not inspect.isclass(described) and not inspect.isfunction(described):
+        what = type(described).__name__
+        raise UsageError(f"@objective(...): must stand above a function or a class, and not a {what}")
+    if inspect.isclass(described) and not any("__call__" in vars(kind) for kind in described.__mro__):
+        raise UsageError(f"{described.__name__} lacks __call__, which takes the knobs and the conditions by name")
     called = described.__call__ if inspect.isclass(described) else described
     knobs, conditions = named
     members = {
