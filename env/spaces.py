@@ -29,6 +29,13 @@ def space_as_json(space: spaces.Space) -> dict[str, Any]:
     raise TypeError(f"a space {space} has no form in JSON")
 
 
+def choices_of(space: spaces.Space) -> tuple[int, ...]:
+    """Returns the number of options of each discrete choice in an action; empty where actions are continuous."""
+    if isinstance(space, spaces.Discrete):
+        return (int(space.n),)
+    return tuple(map(int, space.nvec.reshape(-1))) if isinstance(space, spaces.MultiDiscrete) else ()
+
+
 def space_from_json(content: Any) -> spaces.Space:
     """Rebuilds a space.
 
