@@ -90,6 +90,8 @@ class Log(Range):
     def _check(self) -> None:
         if self.low <= 0:
             raise UsageError(f"{self}: its bounds must be above 0")
+        if not math.isfinite(self.high / self.low):
+            raise UsageError(f"{self}: its bounds are too far apart for floating-point numbers")
 
     def in_units(self, z: Any) -> Any:
         """See ``Range``."""
@@ -198,8 +200,9 @@ KINDS: dict[str, type[Range]] = {kind.kind: kind for kind in (Range, Log, Intege
 
 def _is_finite(value: Any) -> bool:
     """Returns whether something is a number that float64 has, and neither True nor False."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return real and abs(value) <= sys.float_info.max
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Objectives, environments and samplers that tests name as a user would, ``tests.problems:Class``."""
 
+import math
 import os
 import time
 
@@ -8,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from actors.samplers import Sampler
-from env import Objective
+from env import Choice, Integer, Log, Objective, Range, objective
 from env.objectives.branin import Branin
 from env.objectives.hartmann import Hartmann
 
@@ -311,3 +312,47 @@ class GoesElsewhere(Quadratic):
 
     def __init__(self, path):
         os.chdir(path)
+
+
+KNOBS = {"gain": Range(-3, 8, "dB"), "taps": Integer(1, 9), "mode": Choice("fast", "slow")}
+CONDITIONS = {"vin": Log(1, 100, unit="V"), "hot": Choice(False, True)}
+
+
+@objective(
+    knobs=KNOBS,
+    conditions=CONDITIONS,
+    best=lambda vin, hot: {
+        "gain": 4 * np.log10(vin) - 3,
+        "taps": np.where(hot, 9, 3),
+        "mode": np.where(hot, "slow", "fast"),
+    },
+)
+def amplifier(gain, taps, mode, vin, hot=False):
+    """A plain function whose best knobs are known, where f is 1."""
+    wanted = (4 * math.log10(vin) - 3, 9 if hot else 3, "slow" if hot else "fast")
+    return 1 + (gain - wanted[0]) ** 2 + 0.1 * abs(taps - wanted[1]) + 0.5 * (mode != wanted[2])
+
+
+@objective(knobs={"gain": Range(0, 1)}, conditions={"vin": Range(0, 1)}, vectorised=True)
+def many_at_once(gain, vin):
+    """Takes arrays, and tells them from single values."""
+    assert gain.shape == vin.shape and gain.ndim == 1
+    return (gain - vin) ** 2
+
+
+@objective(knobs={"gain": Range(0, 1)}, conditions={"vin": Range(0, 1)})
+def noisy_gain(gain, vin, rng):
+    """Draws a number of its own generator."""
+    return gain - vin + rng.normal()
+
+
+@objective(knobs={"gain": Range(0, 1)}, conditions={"vin": Range(0, 1)}, at_once=2)
+class Instrument:
+    """Is opened with keywords; two of its evaluations may be under way at once."""
+
+    def __init__(self, address, offset=0.0):
+        self.address, self.offset = address, offset
+
+    def __call__(self, gain, vin):
+        assert self.address == "GPIB::7"
+        return (gain - vin) ** 2 + self.offset
