@@ -21,7 +21,7 @@ def space_as_json(space: spaces.Space) -> dict[str, Any]:
         sizes = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
         return {"kind": "multi-discrete", "dtype": space.dtype.str, **sizes}
     if isinstance(space, spaces.MultiBinary):
-        return {"kind": "multi-binary", "shape": list(space.shape)}
+        return {"kind": "multi-binary", "shape": np.asarray(space.n).tolist()}
     if isinstance(space, spaces.Dict):
         return {"kind": "dict", "parts": {name: space_as_json(part) for name, part in space.spaces.items()}}
     if isinstance(space, spaces.Tuple):
