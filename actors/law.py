@@ -154,10 +154,11 @@ class Law:
         """
         if conditions is not None or named.keys() != self._names:
             raise ValueError(self._wrong_names(named))
+        asked = ""
         try:
-            z = [one.normalised(named[name]) for name, one in self._condition_items]
+            z = [one.normalised(named[asked := name]) for name, one in self._condition_items]
         except UsageError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(f"{asked} = {error}") from None
         if all(isinstance(value, float) for value in z):
             if max(map(abs, z)) > 1:
                 self._warn([j for j, value in enumerate(z) if abs(value) > 1 + BEYOND])
