@@ -356,3 +356,25 @@ class Instrument:
     def __call__(self, gain, vin):
         assert self.address == "GPIB::7"
         return (gain - vin) ** 2 + self.offset
+
+
+@objective(
+    knobs={"stages": Integer(0, 4), "trim": Range(0, 1), "mode": Choice("low", "high")},
+    conditions={"load": Range(10, 20, "A"), "warm": Integer(0, 2)},
+)
+def converter(stages, trim, mode, load, warm):
+    """A plain function whose best knobs it does not say."""
+    return (trim - load / 20) ** 2 + 0.1 * abs(stages - warm) + 0.2 * (mode == "low")
+
+
+@objective(knobs={"stages": Integer(0, 4), "trim": Range(0, 1)}, conditions={"load": Range(-1, 1)})
+def ridge(stages, trim, load):
+    """Least at 1.6 stages if there were such: 2 are worse than 1, since the trim cannot make up for it below 0."""
+    return 10 * (stages + trim - 1.7 - 0.1 * load) ** 2 + 0.5 * (stages - 1.6) ** 2
+
+
+@objective(knobs={"mode": Choice("b", "c", "a"), "trim": Range(-1, 1)}, conditions={"load": Range(-1, 1)})
+def modes(mode, trim, load):
+    """The best mode is a where the load is low, c where it is high and b between, and each wants a trim of its own."""
+    place = {"a": -0.8, "b": 0.0, "c": 0.8}[mode]
+    return 0.5 * (load - place) ** 2 + (trim - {"a": 0.5, "b": -0.5, "c": 0.2 * load}[mode]) ** 2
