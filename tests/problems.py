@@ -378,3 +378,12 @@ def modes(mode, trim, load):
     """The best mode is a where the load is low, c where it is high and b between, and each wants a trim of its own."""
     place = {"a": -0.8, "b": 0.0, "c": 0.8}[mode]
     return 0.5 * (load - place) ** 2 + (trim - {"a": 0.5, "b": -0.5, "c": 0.2 * load}[mode]) ** 2
+
+
+@objective(
+    knobs={"fast": Choice(True, False), "trim": Range(0, 1), "port": Choice(0, 1, 2, 3, 4, 5)},
+    conditions={"load": Range(-1, 1)},
+)
+def switches(fast, trim, port, load):
+    """Twelve combinations of choices."""
+    return (trim - 0.5) ** 2 + 0.1 * port + 0.2 * fast * load
