@@ -94,9 +94,10 @@ def started(directory, *words, **options):
 @pytest.mark.slow
 def test_a_directory_with_an_own_env_trains_with_drivers(directory):
     """The drivers load this program's package of that name too, and the user's modules after it."""
-    (directory / "env.py").write_text(OWN)
-    (directory / "other_of_mine.py").write_text("VALUE = 1\n")
-    words = ["train", "--env", "./env.py:loss", "--drivers", "2", "--run-dir", "mine", *QUICK]
+    (directory / "mine.py").write_text(OWN)
+    for name in ("env", "actors", "other_of_mine"):
+        (directory / f"{name}.py").write_text("VALUE = 1\n")
+    words = ["train", "--env", "mine:loss", "--drivers", "2", "--run-dir", "mine", *QUICK]
     assert started(directory, *words) == (0, "", "")
     summary = json.loads((directory / "mine" / "summary.json").read_text())
     assert summary["drivers"] == 2 and summary["objective_evaluations"] == 36

@@ -144,6 +144,7 @@ def test_several_components_of_one_label_each_learn_the_best_options(model):
     assert (found == found[:1]).all() and set(found.reshape(-1).tolist()) <= {-1.0, 0.0, 1.0}
 
 
+A, B = [0.0, 0.3], [0.0, 0.9]
 ONE, TWO = [-1.0, 0.3], [1.0, 0.3]
 
 
@@ -158,7 +159,9 @@ ONE, TWO = [-1.0, 0.3], [1.0, 0.3]
         ([ONE, TWO], [[-1.0, 0.3], [1.0, 0.9]], (1, 0), [0, 1], {1: TWO}),
         # Both have targets, and one of them has to give way: the one with fewer, for which the other can stand.
         ([ONE, ONE, [-1.0, 0.9], TWO], [[-1.0, 0.3], [-1.0, 0.9]], (1, 1), [0, 0, 0, 1], {1: TWO}),
-        # Of a label that no other has, the component stays.
+        # The one with the fewest targets is the only one of its label: one of two of the same label gives way.
+        ([TWO, A, A, B, B, ONE], [TWO, A, B], (1, 1, 1), [0, 1, 1, 1, 1, 2], {2: ONE}),
+        # One that has no targets is the first to do so.
         ([ONE, ONE, [0.0, 0.3]], [[-1.0, 0.3], [0.0, 0.9], [-1.0, 0.9]], (1, 1, 1), [0, 0, 2], {2: [0.0, 0.3]}),
     ],
 )
