@@ -9,7 +9,7 @@ from actors.action_map import ActionMap
 from actors.law_file import About
 from actors.policy import Policy
 from actors.snapshot import Snapshot
-from env.spaces import space_from_json
+from env.spaces import choices_of, space_from_json
 
 
 class ControlPolicy:
@@ -43,6 +43,15 @@ class ControlPolicy:
             raise ValueError(
                 f"its policy observes {snapshot.spec.obs_dim} values, and {self.observation_space} has others"
             )
+
+        given, spec = self.action_space, snapshot.spec
+        suits = isinstance(given, spaces.Box | spaces.Discrete | spaces.MultiDiscrete)
+        if (
+            not suits
+            or choices_of(given) != spec.choices
+            or (not spec.choices and spaces.flatdim(given) != spec.action_dim)
+        ):
+            raise ValueError(f"its policy gives {spec.action_dim} values, and {given} takes others")
 
     def __call__(self, obs: Any) -> Any:
         """Returns the action for an observation.

@@ -1,5 +1,6 @@
 """A deployed tuning law, which maps conditions to knobs and needs NumPy alone."""
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -66,6 +67,8 @@ class Law:
     """
 
     def __init__(self, snapshot: Snapshot, about: About | None = None):
+        if about is not None and about.actions is not None:
+            raise ValueError("the policy of an environment, and no law; tuninglaw.load gives it")
         if snapshot.spec.head != "gaussian" or snapshot.spec.obs_dim <= snapshot.spec.action_dim:
             raise ValueError("not the policy of a tuning problem: its state must hold knobs and conditions")
         self.knobs = snapshot.spec.action_dim
@@ -168,7 +171,7 @@ class Law:
         for name, one in (self._condition_items[j] for j in outside):
             bounds = f"{one.low:g} to {one.high:g}{f' {one.unit}' if one.unit else ''}"
             what = f"{name} is outside of {bounds}, on which the law was trained; it gives the knobs of the nearest one"
-            warnings.warn(what, OutsideRangeWarning, stacklevel=4)
+            warnings.warn(what, OutsideRangeWarning, stacklevel=_frames_of(__file__))
 
     def _place(self, conditions: Any, named: Mapping[str, Any]) -> Any:
         """Returns normalised conditions, ``[..., conditions]``, for named ones: a list where each is a single value.
@@ -178,10 +181,11 @@ class Law:
         """
         if conditions is not None or named.keys() != self._names:
             raise ValueError(self._wrong_names(named))
+        asked = ""
         try:
-            z = [one.normalised(named[name]) for name, one in self._condition_items]
+            z = [one.normalised(named[asked := name]) for name, one in self._condition_items]
         except UsageError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(f"{asked} = {error}") from None
         if all(isinstance(value, float) for value in z):
             if max(map(abs, z)) > 1:
                 self._warn([j for j, value in enumerate(z) if abs(value) > 1 + BEYOND])
@@ -253,12 +257,21 @@ class Law:
         critic = self._policy.snapshot.critic
         if critic is None:
             raise ValueError("the law has no critic: only one that was trained with a model and several components has")
-        c = np.asarray(conditions if conditions is not None and not named else self._place(conditions, named))
-        rows = np.atleast_2d(c.reshape(-1, c.shape[-1]))
-        states = np.concatenate([np.atleast_2d(self(rows)), rows], axis=1)
+        named_ones = None if conditions is not None and not named else self._place(conditions, named)
+        c = np.asarray(conditions if named_ones is None else named_ones, np.float64)
+        rows = self._inside(np.atleast_2d(c) if named_ones is None else c.reshape(-1, self.conditions), c.shape)
+        states = np.concatenate([self._normalised(rows), rows], axis=1)
         mean, std = critic.mean(states), critic.std(states)
         found = critic.unwarped(mean + std) - critic.unwarped(mean)
-        return found[0] if c.ndim == 1 else found.reshape(c.shape[:-1])
+        return found[0] if c.ndim < 2 else found.reshape(c.shape[:-1])
+
+
+def _frames_of(file: str) -> int:
+    """Returns how many frames of a file lead to this call, so that a warning names the line that called into it."""
+    frame, count = inspect.currentframe(), 0
+    while frame is not None and frame.f_code.co_filename == file:
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:

@@ -103,8 +103,10 @@ class About:
         if content["format"] > FORMAT:
             raise ValueError(f"a later version of this program wrote it, in format {content['format']}")
         parts: dict[str, Any] = {name: content[name] for name in PARTS if name in content}
-        if not all(isinstance(part, dict) for part in parts.values()) or ("observations" in parts) != (
-            "actions" in parts
+        if (
+            not all(isinstance(part, dict) for part in parts.values())
+            or ("observations" in parts) != ("actions" in parts)
+            or ("knobs" in content) != ("conditions" in content)
         ):
             raise ValueError("what it says of itself is no description of a law")
         for name in ("knobs", "conditions"):

@@ -33,4 +33,7 @@ def load(path: str | os.PathLike[str]) -> "Law | ControlPolicy":
         return Law(snapshot, about)
     from actors.control_policy import ControlPolicy  # Gymnasium comes with it, which a law does without
 
-    return ControlPolicy(snapshot, about)
+    try:
+        return ControlPolicy(snapshot, about)
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged, or no law ({error})") from None

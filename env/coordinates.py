@@ -37,7 +37,7 @@ class Coordinates(Mapping[str, Coordinate]):
             if not isinstance(one, Coordinate):
                 wanted = "Range(low, high), Log(low, high), Integer(low, high) or Choice('a', 'b')"
                 raise UsageError(f"{what}: {name} = {one!r} must be {wanted}")
-        self._named = dict(named)
+        self._named, self._what = dict(named), what
         self.steps = np.array([one.step for one in named.values()])
 
     @classmethod
@@ -64,6 +64,10 @@ class Coordinates(Mapping[str, Coordinate]):
         Raises:
             UsageError: a name is missing or unknown, or a value is none that the coordinate can take in.
         """
+        for name in (*self._named, *values):
+            if name not in self._named or name not in values:
+                what = "is missing" if name in self._named else f"is none of {self._what}"
+                raise UsageError(f"{name}: {what}; they are {', '.join(self._named)}")
         columns = []
         for name, one in self._named.items():
             try:

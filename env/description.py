@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from env.coordinates import Coordinates
 from env.kinds import Choice
+from env.spaces import choices_of
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,7 @@ class Description:
     @property
     def choices(self) -> tuple[int, ...]:
         """Number of options of each discrete choice in an action; empty where actions are continuous."""
-        space = self.action_space
-        if isinstance(space, spaces.Discrete):
-            return (int(space.n),)
-        return tuple(map(int, space.nvec.reshape(-1))) if isinstance(space, spaces.MultiDiscrete) else ()
+        return choices_of(self.action_space)
 
     @property
     def action_dim(self) -> int:

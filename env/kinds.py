@@ -6,6 +6,7 @@ It needs NumPy alone, as a law does that is deployed.
 import functools
 import math
 import numbers
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,6 +17,8 @@ from env.errors import UsageError
 LEAST_RATIO = 1e-300
 MOST_VALUES = 10_000_000
 """Values of an integer at the most, which float64 tells apart in [-1, 1] with room to spare."""
+
+MOST_WHOLE = 2**53
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,12 @@ class Range:
     unit: str = ""
 
     def __post_init__(self) -> None:
-        if not all(_is_number(bound) and math.isfinite(bound) for bound in (self.low, self.high)):
+        if not all(map(_is_finite, (self.low, self.high))):
             raise UsageError(f"{self}: its bounds must be finite numbers")
+        if not isinstance(self.unit, str):
+            raise UsageError(f"{self}: its unit = {self.unit!r} must be a text")
+        for name in ("low", "high"):
+            object.__setattr__(self, name, _plain(getattr(self, name)))
         if not self.low < self.high:
             raise UsageError(f"{self}: its first bound must be below its second")
         if not math.isfinite(float(self.high) - float(self.low)):
@@ -55,12 +62,13 @@ class Range:
 
     def in_units(self, z: Any) -> Any:
         """Returns the values, in its unit, of an array in [-1, 1], or of a float as Python's own number."""
-        return self._inside(self.low + (z + 1) * ((self.high - self.low) / 2))
+        return self._inside(self.low + (z + 1) * ((self.high - self.low) / 2), z)
 
-    def _inside(self, value: Any) -> Any:
+    def _inside(self, value: Any, z: Any) -> Any:
+        """Returns values that are within the bounds, and at 1 the upper one, which rounding may have missed."""
         if isinstance(value, np.ndarray):
-            return np.clip(value, self.low, self.high)
-        return float(min(max(value, self.low), self.high))
+            return np.where(z >= 1, self.high, np.clip(value, self.low, self.high))
+        return float(self.high if z >= 1 else min(max(value, self.low), self.high))
 
     def normalised(self, values: Any) -> Any:
         """Returns numbers in [-1, 1] for a value or an array in its unit; beyond its bounds they lie beyond -1 and 1.
@@ -82,15 +90,17 @@ class Log(Range):
     def _check(self) -> None:
         if self.low <= 0:
             raise UsageError(f"{self}: its bounds must be above 0")
+        if not math.isfinite(self.high / self.low):
+            raise UsageError(f"{self}: its bounds are too far apart for floating-point numbers")
 
     def in_units(self, z: Any) -> Any:
         """See ``Range``."""
-        return self._inside(self.low * np.power(self.high / self.low, (z + 1) / 2))
+        return self._inside(self.low * np.power(self.high / self.low, (z + 1) / 2), z)
 
     def normalised(self, values: Any) -> Any:
         """See ``Range``; a value of 0 or less lies far below -1."""
         ratio = np.maximum(_numbers(values) / self.low, LEAST_RATIO)
-        return 2 * np.log(ratio) / math.log(self.high / self.low) - 1
+        return 2 * np.log(ratio) / np.log(self.high / self.low) - 1
 
 
 class Integer(Range):
@@ -101,6 +111,8 @@ class Integer(Range):
     def _check(self) -> None:
         if self.low != int(self.low) or self.high != int(self.high):
             raise UsageError(f"{self}: its bounds must be whole numbers")
+        if max(abs(self.low), abs(self.high)) > MOST_WHOLE:
+            raise UsageError(f"{self}: its bounds must be at most 2^53, beyond which floating-point numbers have gaps")
         if self.high - self.low >= MOST_VALUES:
             raise UsageError(f"{self}: it must have at most {MOST_VALUES:,} values; use Range")
 
@@ -126,12 +138,12 @@ class Choice:
     unit: ClassVar = ""
 
     def __init__(self, *options: Any):
-        self.options = options
+        self.options = tuple(_plain(option) if _is_finite(option) else option for option in options)
         if len(options) < 2:
             raise UsageError(f"{self}: needs two options or more")
-        if not all(isinstance(option, str | bool) or _is_number(option) for option in options):
-            raise UsageError(f"{self}: its options must be texts, numbers, or True and False")
-        if len(set(map(repr, options))) < len(options):
+        if not all(isinstance(option, str | bool) or _is_finite(option) for option in options):
+            raise UsageError(f"{self}: its options must be texts, finite numbers, or True and False")
+        if len({(isinstance(option, bool), option) for option in options}) < len(options):
             raise UsageError(f"{self}: names an option twice")
         self.low, self.high = 0, len(options) - 1
 
@@ -186,8 +198,16 @@ Coordinate = Range | Choice
 KINDS: dict[str, type[Range]] = {kind.kind: kind for kind in (Range, Log, Integer)}
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+def _is_finite(value: Any) -> bool:
+    """Returns whether something is a number that float64 has, and neither True nor False."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a finite number as Python's own, which JSON can hold."""
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def _numbers(values: Any) -> Any:

@@ -37,7 +37,9 @@ def name_of(given: Any) -> str:
     if named is given is imported and named.__module__ != "__main__":
         return name
     unique, number = name, 1
-    while named is not given and unique in _given and _given[unique][0] is not given:  # another instance of the class
+    # Another instance of the class, or what a function made of other values; a cell of a notebook may be run again.
+    apart = named is not given or "<locals>" in name
+    while apart and unique in _given and _given[unique][0] is not given:
         number += 1
         unique = f"{name}-{number}"
     _given[unique] = given, made

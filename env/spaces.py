@@ -21,8 +21,7 @@ def space_as_json(space: spaces.Space) -> dict[str, Any]:
         sizes = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
         return {"kind": "multi-discrete", "dtype": space.dtype.str, **sizes}
     if isinstance(space, spaces.MultiBinary):
-        n = space.n if isinstance(space.n, np.ndarray | tuple | list) else [space.n]
-        return {"kind": "multi-binary", "n": list(map(int, n)), "vector": isinstance(space.n, int | np.integer)}
+        return {"kind": "multi-binary", "shape": np.asarray(space.n).tolist()}
     if isinstance(space, spaces.Dict):
         # An object of JSON whose names came back sorted would be flattened in another order.
         if not all(isinstance(name, str) for name in space.spaces):
@@ -31,6 +30,13 @@ def space_as_json(space: spaces.Space) -> dict[str, Any]:
     if isinstance(space, spaces.Tuple):
         return {"kind": "tuple", "parts": [space_as_json(part) for part in space.spaces]}
     raise TypeError(f"a space {space} has no form in JSON")
+
+
+def choices_of(space: spaces.Space) -> tuple[int, ...]:
+    """Returns the number of options of each discrete choice in an action; empty where actions are continuous."""
+    if isinstance(space, spaces.Discrete):
+        return (int(space.n),)
+    return tuple(map(int, space.nvec.reshape(-1))) if isinstance(space, spaces.MultiDiscrete) else ()
 
 
 def space_from_json(content: Any) -> spaces.Space:
@@ -70,7 +76,7 @@ _MAKERS: dict[str, Any] = {
     "multi-discrete": lambda content: spaces.MultiDiscrete(
         content["nvec"], np.dtype(content["dtype"]).type, start=content["start"]
     ),
-    "multi-binary": lambda content: spaces.MultiBinary(content["n"][0] if content["vector"] else content["n"]),
+    "multi-binary": lambda content: spaces.MultiBinary(content["shape"]),
     "dict": lambda content: spaces.Dict([(name, space_from_json(part)) for name, part in content["parts"]]),
     "tuple": lambda content: spaces.Tuple([space_from_json(part) for part in content["parts"]]),
 }

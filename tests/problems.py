@@ -1,5 +1,6 @@
 """Objectives, environments and samplers that tests name as a user would, ``tests.problems:Class``."""
 
+import math
 import os
 import time
 
@@ -8,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from actors.samplers import Sampler
-from env import Integer, Objective, Range, bench, objective
+from env import Choice, Integer, Log, Objective, Range, bench, objective
 from env.objectives.branin import Branin
 from env.objectives.hartmann import Hartmann
 
@@ -328,3 +329,78 @@ supply = bench(knobs={"a": Range(0, 10), "b": Integer(0, 4)}, conditions={"load"
 @objective(knobs={"a": Range(0, 10), "b": Integer(0, 4)}, conditions={"load": Range(1, 3)})
 def measured(a, b, load):
     return (a - 2 * load) ** 2 + (b - 1 - load / 2) ** 2
+
+
+KNOBS = {"gain": Range(-3, 8, "dB"), "taps": Integer(1, 9), "mode": Choice("fast", "slow")}
+CONDITIONS = {"vin": Log(1, 100, unit="V"), "hot": Choice(False, True)}
+
+
+@objective(
+    knobs=KNOBS,
+    conditions=CONDITIONS,
+    best=lambda vin, hot: {
+        "gain": 4 * np.log10(vin) - 3,
+        "taps": np.where(hot, 9, 3),
+        "mode": np.where(hot, "slow", "fast"),
+    },
+)
+def amplifier(gain, taps, mode, vin, hot=False):
+    """A plain function whose best knobs are known, where f is 1."""
+    wanted = (4 * math.log10(vin) - 3, 9 if hot else 3, "slow" if hot else "fast")
+    return 1 + (gain - wanted[0]) ** 2 + 0.1 * abs(taps - wanted[1]) + 0.5 * (mode != wanted[2])
+
+
+@objective(knobs={"gain": Range(0, 1)}, conditions={"vin": Range(0, 1)}, vectorised=True)
+def many_at_once(gain, vin):
+    """Takes arrays, and tells them from single values."""
+    assert gain.shape == vin.shape and gain.ndim == 1
+    return (gain - vin) ** 2
+
+
+@objective(knobs={"gain": Range(0, 1)}, conditions={"vin": Range(0, 1)})
+def noisy_gain(gain, vin, rng):
+    """Draws a number of its own generator."""
+    return gain - vin + rng.normal()
+
+
+@objective(knobs={"gain": Range(0, 1)}, conditions={"vin": Range(0, 1)}, at_once=2)
+class Instrument:
+    """Is opened with keywords; two of its evaluations may be under way at once."""
+
+    def __init__(self, address, offset=0.0):
+        self.address, self.offset = address, offset
+
+    def __call__(self, gain, vin):
+        assert self.address == "GPIB::7"
+        return (gain - vin) ** 2 + self.offset
+
+
+@objective(
+    knobs={"stages": Integer(0, 4), "trim": Range(0, 1), "mode": Choice("low", "high")},
+    conditions={"load": Range(10, 20, "A"), "warm": Integer(0, 2)},
+)
+def converter(stages, trim, mode, load, warm):
+    """A plain function whose best knobs it does not say."""
+    return (trim - load / 20) ** 2 + 0.1 * abs(stages - warm) + 0.2 * (mode == "low")
+
+
+@objective(knobs={"stages": Integer(0, 4), "trim": Range(0, 1)}, conditions={"load": Range(-1, 1)})
+def ridge(stages, trim, load):
+    """Least at 1.6 stages if there were such: 2 are worse than 1, since the trim cannot make up for it below 0."""
+    return 10 * (stages + trim - 1.7 - 0.1 * load) ** 2 + 0.5 * (stages - 1.6) ** 2
+
+
+@objective(knobs={"mode": Choice("b", "c", "a"), "trim": Range(-1, 1)}, conditions={"load": Range(-1, 1)})
+def modes(mode, trim, load):
+    """The best mode is a where the load is low, c where it is high and b between, and each wants a trim of its own."""
+    place = {"a": -0.8, "b": 0.0, "c": 0.8}[mode]
+    return 0.5 * (load - place) ** 2 + (trim - {"a": 0.5, "b": -0.5, "c": 0.2 * load}[mode]) ** 2
+
+
+@objective(
+    knobs={"fast": Choice(True, False), "trim": Range(0, 1), "port": Choice(0, 1, 2, 3, 4, 5)},
+    conditions={"load": Range(-1, 1)},
+)
+def switches(fast, trim, port, load):
+    """Twelve combinations of choices."""
+    return (trim - 0.5) ** 2 + 0.1 * port + 0.2 * fast * load

@@ -36,16 +36,16 @@ class FunctionObjective(Objective):
     def __init__(self, **kwargs: Any):
         described: Any = vars(type(self))["described"]  # a function among a class's attributes would be bound
         self._call: Any = described(**kwargs) if inspect.isclass(described) else described
+        self._named = [*self.knob_coordinates.items(), *self.condition_coordinates.items()]
         if kwargs and self._call is described:
             raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(kwargs))}'")
 
     def __call__(self, x: np.ndarray, c: np.ndarray, **given: np.random.Generator) -> Any:
         """See ``Objective``; values are Python's own where one row is asked for at a time."""
-        values = self.knob_coordinates.in_units(x) | self.condition_coordinates.in_units(c)
-        if not self.vectorised:
-            values = {
-                name: value.item() if isinstance(value[0], np.generic) else value[0] for name, value in values.items()
-            }
+        if self.vectorised:
+            return self._call(**self.knob_coordinates.in_units(x), **self.condition_coordinates.in_units(c))
+        row = [*x[0].tolist(), *c[0].tolist()]
+        values = {name: one.in_units(z) for (name, one), z in zip(self._named, row, strict=True)}
         return self._call(**values, **given)
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -130,7 +130,16 @@ def _objective_of(
     own: dict[str, Any],
     best: Callable[..., Any] | None,
 ) -> type[FunctionObjective]:
-    """Returns the class of objectives that evaluate what is described; see ``objective``."""
+    """Returns the class of objectives that evaluate what is described; see ``objective``.
+
+    Raises:
+        UsageError: it is no function, or does not take the knobs and the conditions by name.
+    """
+    if not inspect.isclass(described) and not inspect.isfunction(described):
+        what = type(described).__name__
+        raise UsageError(f"@objective(...): must stand above a function or a class, and not a {what}")
+    if inspect.isclass(described) and not any("__call__" in vars(kind) for kind in described.__mro__):
+        raise UsageError(f"{described.__name__} lacks __call__, which takes the knobs and the conditions by name")
     knobs, conditions = named
     names, of = [*knobs, *conditions], "the knobs and the conditions"
     members = {

@@ -28,7 +28,7 @@ def one_line(box: str) -> str:
         whole = "invalid literal" in message
         return f"{found[1]} {found[2]}: must be {KINDS['INT' if whole else 'FLOAT']}"
     if found := NO_CHOICE.match(message):
-        options = [option for option in QUOTED.findall(found[3]) if option != "None"]
+        options = sorted(option for option in QUOTED.findall(found[3]) if option != "None")  # tyro's order varies
         return f"{found[2]} {found[1]}: must be {' or '.join(options)}"
     return message
 

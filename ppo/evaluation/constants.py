@@ -2,13 +2,15 @@
 
 import numpy as np
 
+from env.coordinates import snapped
+
 MODEL_POINTS = 800  # evaluations that the model takes, so that its system of equations stays small
 CANDIDATES = 256  # Sobol points where the evaluated knobs lie, and as many evaluated knobs themselves
 CONDITIONS = 64
 SMOOTHING = 1e-3  # 0 would pass through each value, its noise included
 
 
-def estimated_best_constant(x: np.ndarray, c: np.ndarray, f: np.ndarray) -> np.ndarray:
+def estimated_best_constant(x: np.ndarray, c: np.ndarray, f: np.ndarray, steps: np.ndarray | None = None) -> np.ndarray:
     """Estimates the constant knobs with the least mean of f over all conditions.
 
     f is modelled by SciPy's radial basis functions (cubic, with a linear part). The early evaluations of a run lie far
@@ -19,6 +21,7 @@ def estimated_best_constant(x: np.ndarray, c: np.ndarray, f: np.ndarray) -> np.n
         x: evaluated knobs in the order of the run, ``[n, knobs]``.
         c: conditions, ``[n, conditions]``.
         f: finite values, ``[n]``.
+        steps: distances between the values that each knob can have, ``[knobs]``; None where all can have all.
 
     Returns:
         Knobs, ``[knobs]``; the centre where there are too few evaluations for a model.
@@ -40,6 +43,7 @@ def estimated_best_constant(x: np.ndarray, c: np.ndarray, f: np.ndarray) -> np.n
         return x[np.argmin(f)]
     low, high = np.percentile(x, (2, 98), axis=0)
     sobol = low + (high - low) * qmc.Sobol(x.shape[1], scramble=False).random(CANDIDATES)
+    sobol = sobol if steps is None else snapped(sobol, steps)
     candidates = np.concatenate([sobol, x[:: max(1, len(x) // CANDIDATES)]])
     conditions = 2 * qmc.Sobol(c.shape[1], scramble=False).random(CONDITIONS) - 1
     states = [np.repeat(candidates, CONDITIONS, axis=0), np.tile(conditions, (len(candidates), 1))]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from actors.job import Job, Kind
+from actors.policy import Policy
 from actors.pools.factory import make_pool
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
@@ -51,7 +52,8 @@ def _last(trajectory: Trajectory) -> np.ndarray:
 def constant_knobs(job: Job, files: RunDir, snapshot: Snapshot) -> dict[Kind, np.ndarray]:
     """Returns the constant knobs ``[knobs]`` that a law is compared with, by the kind of their round."""
     x, c, f = paid_before(files, snapshot.version, job.keep_failures)
-    return {Kind.CHECK_CONSTANT: estimated_best_constant(x, c, f), Kind.CHECK_MEAN: mean_knobs(snapshot)}
+    best = estimated_best_constant(x, c, f, job.description.knob_steps)
+    return {Kind.CHECK_CONSTANT: best, Kind.CHECK_MEAN: Policy(snapshot).valid(mean_knobs(snapshot))}
 
 
 def paid_before(files: RunDir, step: int, keep_failures: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

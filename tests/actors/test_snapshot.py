@@ -221,6 +221,17 @@ HEADERS = {
     "the head of a value network": spec_with(head="value"),
     "choices of a Gaussian": spec_with(choices=[3, 3]),
     "no choices": spec_with(head="categorical"),
+    "steps of text": spec_with(steps="11"),
+    "fewer steps than knobs": spec_with(steps=[1.0]),
+    "a step that is too large": spec_with(steps=[0.0, 2.5]),
+    "a negative step": spec_with(steps=[-0.5, 1.0]),
+    "a step that is no number": spec_with(steps=[float("nan"), 1.0]),
+    "a step of true": spec_with(steps=[True, 1.0]),
+    "labels without steps": spec_with(labelled=[0]),
+    "labels of text": spec_with(steps=[1.0, 0.0], labelled="0"),
+    "a label of a knob that can have all values": spec_with(steps=[1.0, 0.0], labelled=[1]),
+    "a label of a knob that is not there": spec_with(steps=[1.0, 0.0], labelled=[2]),
+    "a label of a fraction": spec_with(steps=[1.0, 0.0], labelled=[0.0]),
     "normalised by a word": lambda header: header | {"normalised": "yes"},
     "arrays in a list": lambda header: header | {"arrays": [3]},
     "a shape of text": arrays_with(live="3"),
@@ -244,6 +255,15 @@ def test_the_header_as_it_was_is_accepted():
     message = with_parts(PARTS).to_bytes()
     copy = Snapshot.from_bytes(with_header(lambda header: header))
     assert copy.to_bytes() == message
+
+
+@pytest.mark.parametrize("given", [{"steps": (0.5, 0.0)}, {"steps": (1.0, 0.25), "labelled": (0,)}], ids=str)
+def test_steps_and_labels_come_back(given):
+    original = mixture(spec=dataclasses.replace(spec_of(3), **given))
+    copy = Snapshot.from_bytes(original.to_bytes())
+    assert copy.spec == original.spec and copy.to_bytes() == original.to_bytes()
+    assert set(header_of(original.to_bytes())["spec"]) >= set(given)
+    assert original.sha256 != mixture(spec=spec_of(3)).sha256
 
 
 def critic_with(place, value):

@@ -67,8 +67,9 @@ def judge(surrogate: Surrogate, snapshot: Snapshot) -> Judgement:
     mean, std = process.mean_and_std(states)
     expected = process.unwarped(mean)
     law = float(expected.mean())
-    constant = _constant(surrogate.whole, states[:, : surrogate.knobs], conditions)
-    left = float((expected[:BOUNDED] - _lower_bounds(process, Policy(snapshot), states[:BOUNDED])).mean())
+    policy = Policy(snapshot)
+    constant = _constant(surrogate.whole, policy, states[:, : surrogate.knobs], conditions)
+    left = float((expected[:BOUNDED] - _lower_bounds(process, policy, states[:BOUNDED])).mean())
     upper = process.unwarped(mean + std) - expected
     least = int(np.argmax(upper))
     more_pays = left > PAYS * (constant - law)
@@ -77,17 +78,17 @@ def judge(surrogate: Surrogate, snapshot: Snapshot) -> Judgement:
     )
 
 
-def _constant(model: GaussianProcess, knobs: np.ndarray, conditions: np.ndarray) -> float:
+def _constant(model: GaussianProcess, policy: Policy, knobs: np.ndarray, conditions: np.ndarray) -> float:
     """Returns the least mean f that the model expects of constant knobs at conditions ``[m, conditions]``.
 
     Spread knobs and the law's, ``[m, knobs]``, are tried, and then neighbours of the best, nearer and nearer.
     """
     rng, scale = np.random.default_rng(0), 0.5
-    spread = 2 * qmc.Sobol(knobs.shape[1], rng=rng).random(TRIED) - 1
+    spread = policy.valid(2 * qmc.Sobol(knobs.shape[1], rng=rng).random(TRIED) - 1)
     found = [best_constant(model, some, conditions) for some in (knobs, spread)]
     for _ in range(REFINEMENTS):
         best, _ = min(found, key=lambda one: one[1])
-        nearby = np.clip(best + scale * rng.standard_normal((TRIED, len(best))), -1, 1)
+        nearby = policy.valid(best + scale * rng.standard_normal((TRIED, len(best))))
         found.append(best_constant(model, nearby, conditions))
         scale /= 2
     return min(mean for _, mean in found)
@@ -101,7 +102,7 @@ def _lower_bounds(model: GaussianProcess, policy: Policy, law: np.ndarray) -> np
     knobs, rng = policy.spec.action_dim, np.random.default_rng(0)
     conditions = law[:, knobs:]
     low, high = (bound[:, None] for bound in model.window(conditions, knobs))
-    spread = low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD)
+    spread = policy.valid(low + (high - low) * qmc.Sobol(knobs, rng=rng).random(SPREAD))
     best = prospect(model, policy, conditions, rng).knobs
     tried = np.concatenate([law[:, None, :knobs], best[:, None], spread], axis=1)
     states = states_of(tried, conditions)

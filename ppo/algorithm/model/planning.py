@@ -80,6 +80,7 @@ def plan_round(model: GaussianProcess, policy: Policy, slots: int, rng: np.rando
         chosen = int(np.argmin(mean - BOUND * std))
         if std[chosen] < surely and rng.random() < SURE_SHARE:
             candidates = _anywhere(model, knobs, dims, rng)
+            candidates[:, :knobs] = policy.valid(candidates[:, :knobs])
             chosen = int(np.argmax(posterior.mean_and_std(candidates)[1]))
         states.append(candidates[chosen])
         posterior.believe(states[-1])

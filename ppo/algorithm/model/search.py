@@ -1,5 +1,6 @@
 """Searches of the model for the knobs of which it expects least."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +18,7 @@ SPREAD = 128  # knobs over the whole range at each condition
 NEARBY, REFINEMENTS = 16, 5  # knobs about the best ones, so often, before they are polished
 POLISHING = 60  # iterations of L-BFGS-B
 STEPPED = 8  # times that neighbours of the best knobs are tried where some of them can have but some values
-MOST_CORNERS = 3  # knobs of that kind whose roundings up and down are all tried together
+MOST_TOGETHER = 3  # knobs of that kind that are moved up and down together
 PRECISE = {"maxcor": 20, "ftol": 1e-15, "gtol": 1e-12, "maxiter": POLISHING}
 
 
@@ -145,35 +146,33 @@ def _on_steps(
     model: Searchable, knobs: np.ndarray, conditions: np.ndarray, steps: np.ndarray, fixed: np.ndarray
 ) -> np.ndarray:
     """Returns the best knobs on the steps that are found from knobs between them, ``[m, knobs]``."""
-    best, fixed, tried = snapped(knobs, steps), fixed | (steps > 0), _roundings(knobs, steps)
+    best, fixed = snapped(knobs, steps), fixed | (steps > 0)
     for _ in range(STEPPED):
+        tried = _neighbours(best, steps)
         (m, p, count), before = tried.shape, best
         repeated = np.repeat(conditions, p, axis=0)
         found = _descended(model, tried.reshape(m * p, count), repeated, fixed)
         best = _pick(found.reshape(tried.shape), expected(model, found, repeated).reshape(m, p))
         if (best[:, fixed] == before[:, fixed]).all():
             break
-        tried = _neighbours(best, steps)
     return best
 
 
 def _neighbours(knobs: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Returns knobs on the steps, and those with one of them a step up or down, ``[m, p, knobs]``."""
-    moves = np.concatenate([np.zeros((1, len(steps))), np.diag(steps)[steps > 0], -np.diag(steps)[steps > 0]])
-    return snapped(np.clip(knobs[:, None] + moves, -1, 1), steps)
+    """Returns knobs on the steps, and those with one of them a step up or down, ``[m, p, knobs]``.
 
-
-def _roundings(knobs: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Returns the nearest knobs on the steps, their neighbours and for few of them all corners, ``[m, p, knobs]``."""
+    Few of them are moved together too: on a ridge through two, neither is better off alone.
+    """
     stepped = np.flatnonzero(steps)
-    found = _neighbours(snapped(knobs, steps), steps)
-    if not 1 < len(stepped) <= MOST_CORNERS:
-        return found
-    half = np.array(np.meshgrid(*[[-0.5, 0.5]] * len(stepped))).reshape(len(stepped), -1).T
-    moves = np.zeros((len(half), len(steps)))
-    moves[:, stepped] = half * steps[stepped]
-    corners = snapped(np.clip(knobs[:, None] + moves, -1, 1), steps)
-    return np.concatenate([found, corners], axis=1)
+    moves = np.zeros((1, len(steps)))
+    if len(stepped) <= MOST_TOGETHER:
+        together = np.array(list(itertools.product((0.0, 1.0, -1.0), repeat=len(stepped))))
+        moves = np.zeros((len(together), len(steps)))
+        moves[:, stepped] = together * steps[stepped]
+    else:
+        each = np.diag(steps)[stepped]
+        moves = np.concatenate([moves, each, -each])
+    return snapped(np.clip(knobs[:, None] + moves, -1, 1), steps)
 
 
 def _descended(model: Searchable, knobs: np.ndarray, conditions: np.ndarray, fixed: np.ndarray) -> np.ndarray:

@@ -12,7 +12,9 @@ from gymnasium import spaces
 
 from actors.job import Job, Kind
 from actors.pools.auto import AutoPool, Costs
+from actors.pools.factory import make_pool
 from actors.pools.processes import ProcessPool
+from actors.pools.threads import ThreadPool
 from env import Problem
 from tests.actors.mixtures import mixture, random_plan
 from tests.actors.pools.rounds import EVAL_STARTS, job, run, same, snapshot
@@ -130,3 +132,40 @@ class SlowEnv(gymnasium.Env):
     def step(self, action):
         time.sleep(0.005)
         return np.zeros(2), 1.0, False, False, {}
+
+
+class OneByOne(Quadratic):
+    """Waits, so that many drivers would pay; so many evaluations may be under way at once."""
+
+    vectorised = False
+
+    def __init__(self, at_once):
+        self.at_once = at_once
+
+    def __call__(self, x, c):
+        time.sleep(0.01)
+        return super().__call__(x, c)
+
+
+@pytest.mark.parametrize("at_once", [2, 3])
+def test_no_more_drivers_are_used_than_evaluations_may_be_under_way(at_once):
+    problem = Problem(f"{__name__}:OneByOne", time_steps=2, env_kwargs={"at_once": at_once})
+    with AutoPool(Job(problem, "random", 8, 0, 12, 2, EVAL_STARTS), 30) as pool:
+        for step in range(2):
+            run(pool, step)
+        assert pool.drivers == at_once
+
+
+def test_one_evaluation_at_once_is_made_in_this_process():
+    a_job = Job(
+        Problem(f"{__name__}:OneByOne", time_steps=2, env_kwargs={"at_once": 1}), "random", 8, 0, 4, 2, EVAL_STARTS
+    )
+    with make_pool(a_job, "auto", "process", 30) as pool:
+        assert isinstance(pool, ThreadPool) and pool.drivers == 0
+    with make_pool(job(), "auto", "process", 30) as pool:
+        assert isinstance(pool, AutoPool)
+
+
+def test_the_least_costs_among_as_many_drivers_as_there_may_be():
+    costs = Costs(slot=60e-3, cpu=1e-5, task=3e-4, cores=2)
+    assert [costs.best(64, most) for most in (1, 2, 5, 64, 1000)] == [0, 2, 5, 64, 64]

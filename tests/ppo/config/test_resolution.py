@@ -255,3 +255,22 @@ def test_old_checkpoints_are_named_where_one_is_needed(tmp_path):
     for flag in ("--resume", "--warm-start"):
         with pytest.raises(UsageError, match=f"{flag} .* whose checkpoints this version cannot use"):
             read_config(tmp_path / "config.json", flag)
+
+
+@pytest.mark.parametrize("drivers", [0, 1, 2, "auto"])
+def test_as_many_drivers_as_evaluations_may_be_under_way(drivers):
+    keywords = {"env": "tests.problems:Instrument", "env_kwargs": {"address": "GPIB::7"}}
+    assert resolve(Config(**keywords, drivers=drivers)).drivers == drivers
+
+
+@pytest.mark.parametrize("backend", ["process", "thread"])
+def test_more_drivers_than_evaluations_may_be_under_way_are_told(backend):
+    config = Config(
+        env="tests.problems:Instrument", env_kwargs={"address": "GPIB::7"}, drivers=3, backend=backend
+    )  # fmt: skip
+    message = (
+        "--drivers 3: --env tests.problems:Instrument says at_once = 2, as many evaluations of it may be under way; "
+        "use --drivers 2 or auto"
+    )
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        resolve(config)

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from actors.law_file import read_law
 from env import UsageError
 from ppo import Config, resolve
 from ppo.data.archive import NAME, new_archive, read_archive
@@ -52,6 +53,13 @@ def facts(run_dir):
     """Returns the rows of an archive by their keys, without who was asked and how long it took."""
     rows = in_order(read_archive(run_dir / NAME, "").rows)
     return {name: rows[name].tolist() for name in ("kind", "step", "slot", "time_step", "x", "c", "f", "failed")}
+
+
+def law_of(run_dir):
+    """Returns what law.npz holds, without the keywords of its objective, which name a file of the run's own."""
+    snapshot, about = read_law(run_dir / "law.npz")
+    config = about.provenance["config"] | {"env_kwargs": {}}
+    return snapshot.to_bytes(), about.knobs, about.conditions, about.provenance | {"config": config}
 
 
 def without(run_dir, *names):

@@ -5,12 +5,11 @@ import os
 
 import pytest
 
-from actors.law_file import load_snapshot
 from ppo import Config
 from ppo.algorithm.valleys import ComponentsLearner
 from ppo.train import train
 from ppo.training.run_dir import RunDir
-from tests.ppo.training.test_archiving import facts, without
+from tests.ppo.training.test_archiving import facts, law_of, without
 from tests.ppo.training.test_invariance import Killer
 from tests.ppo.training.test_resume import killed_at
 
@@ -48,7 +47,7 @@ def same(whole, bits):
     def check(path, summary):
         assert bits(path, summary) == bits(*whole)
         assert facts(path) == facts(whole[0])
-        assert load_snapshot(path / "law.npz").to_bytes() == load_snapshot(whole[0] / "law.npz").to_bytes()
+        assert law_of(path) == law_of(whole[0])
 
     return check
 

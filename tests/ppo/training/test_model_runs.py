@@ -10,7 +10,6 @@ import pytest
 
 import ppo.training.job
 from actors.job import Kind
-from actors.law_file import load_snapshot
 from ppo import Config, resolve
 from ppo.algorithm.model import ModelLearner
 from ppo.algorithm.model.candidates import CandidatesLearner
@@ -23,7 +22,7 @@ from ppo.train import train
 from ppo.training.run_dir import RunDir
 from ppo.training.trainer import Trainer
 from tests.ppo.algorithm.model.quick import quick
-from tests.ppo.training.test_archiving import ROOT, facts, paid, without
+from tests.ppo.training.test_archiving import ROOT, facts, law_of, paid, without
 from tests.ppo.training.test_invariance import Killer
 from tests.ppo.training.test_resume import killed_at
 
@@ -77,7 +76,7 @@ def same(whole, bits):
         assert bits(path, summary) == bits(*whole)
         assert facts(path) == facts(whole[0])
         assert summary["check"] == whole[1]["check"]
-        assert load_snapshot(path / "law.npz").to_bytes() == load_snapshot(whole[0] / "law.npz").to_bytes()
+        assert law_of(path) == law_of(whole[0])
 
     return check
 

@@ -1,9 +1,13 @@
 """A search finds the knobs of which the model expects least, wherever they are, and starts from the components too."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from actors import Policy
+from env.coordinates import snapped
 from ppo.algorithm.model import search
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
@@ -165,3 +169,58 @@ def test_knobs_are_never_worse_for_being_polished(monkeypatch):
         monkeypatch.setattr(search, "PRECISE", search.PRECISE | {"maxiter": iterations})
         found = polished(ours, knobs, C)
         assert (expected(ours, found, C) <= expected(ours, knobs, C)).all()
+
+
+class Ridge:
+    """(3 a - 2 b - c)^2 + 0.1 b^2 for known knobs, so that one cannot be moved without the other."""
+
+    def mean(self, states):
+        return self.mean_and_slope(states, 2)[0]
+
+    def mean_and_slope(self, states, count):
+        a, b, c = states.T
+        along = 3 * a - 2 * b - c
+        return along**2 + 0.1 * b * b, np.stack([6 * along, -4 * along + 0.2 * b], axis=1)
+
+    def window(self, conditions, knobs):
+        bound = np.ones((len(conditions), knobs))
+        return -bound, bound
+
+
+def stepped(*steps):
+    return dataclasses.replace(POLICY.spec, steps=steps)
+
+
+@pytest.mark.parametrize("steps", [(0.25, 0.0), (0.0, 0.25), (0.25, 0.25), (0.125, 0.25)])
+def test_polished_knobs_are_the_best_of_those_that_there_are(steps):
+    found = polished(Ridge(), np.zeros((40, 2)), C, stepped(*steps))
+    axes = [np.arange(-1, 1.001, step or 1 / 512) for step in steps]
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    values = expected_at(Ridge(), np.broadcast_to(grid, (40, *grid.shape)), C)
+    assert (expected(Ridge(), found, C) <= values.min(axis=1) + 1e-3).all()
+    for j, step in enumerate(steps):
+        if step:
+            assert (found[:, j] + 1) / step == pytest.approx(np.rint((found[:, j] + 1) / step), abs=1e-9)
+
+
+def test_the_nearest_of_those_that_there_are_is_not_always_the_best():
+    """So that the test above means something: the next ones on the ridge are a step off in both knobs."""
+    free = polished(Ridge(), np.zeros((40, 2)), C)
+    rounded = snapped(free, np.array([0.25, 0.25]))
+    found = polished(Ridge(), np.zeros((40, 2)), C, stepped(0.25, 0.25))
+    assert (expected(Ridge(), rounded, C) > expected(Ridge(), found, C) + 0.01).mean() > 0.25
+
+
+def test_choices_are_left_as_they_are():
+    spec = dataclasses.replace(POLICY.spec, steps=(0.0, 1.0), labelled=(1,))
+    start = np.array([[0.9, -1.0], [0.9, 0.0], [0.9, 1.0]])
+    found = polished(Ridge(), start, np.zeros((3, 1)), spec)
+    assert found[:, 1].tolist() == [-1, 0, 1] and found[:, 0] == pytest.approx([-2 / 3, 0, 2 / 3], abs=1e-6)
+
+
+def test_a_prospect_is_of_knobs_that_there_are():
+    policy = Policy(dataclasses.replace(POLICY.snapshot, spec=stepped(0.5, 0.25)))
+    found = prospect(Ridge(), policy, C, of(0))
+    assert snapped(found.knobs, np.array([0.5, 0.25])).tobytes() == found.knobs.tobytes()
+    means = snapped(np.array([[0.0, 0.3], [-0.5, 0.0], [1.0, -1.0]]), np.array([0.5, 0.25]))
+    assert found.proposed == pytest.approx(expected_at(Ridge(), np.broadcast_to(means, (40, 3, 2)), C).min(axis=1))
