@@ -49,6 +49,15 @@ class Description:
         return self.observation_space.shape[0]
 
     @property
+    def named(self) -> tuple[Coordinates, Coordinates] | None:
+        """The coordinates of a tuning problem that gives them names and units; None where it has plain ones."""
+        if self.coordinates is None:
+            return None
+        knobs, conditions = self.coordinates
+        plain = Coordinates.plain("x", len(knobs), "knobs"), Coordinates.plain("c", len(conditions), "conditions")
+        return None if (knobs, conditions) == plain else self.coordinates
+
+    @property
     def knob_steps(self) -> np.ndarray | None:
         """Distances in [-1, 1] between the values that each knob can have; None where all can have all."""
         steps = self.coordinates[0].steps if self.coordinates else np.zeros(1)

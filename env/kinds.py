@@ -62,7 +62,12 @@ class Range:
 
     def in_units(self, z: Any) -> Any:
         """Returns the values, in its unit, of an array in [-1, 1], or of a float as Python's own number."""
-        return self._inside(self.low + (z + 1) * ((self.high - self.low) / 2), z)
+        return self._inside(z if self._plain else self.low + (z + 1) * ((self.high - self.low) / 2), z)
+
+    @property
+    def _plain(self) -> bool:
+        """Whether values are normalised as they are, so that no digit is to be lost."""
+        return self.low == -1 and self.high == 1
 
     def _inside(self, value: Any, z: Any) -> Any:
         """Returns values that are within the bounds, and at 1 the upper one, which rounding may have missed."""
@@ -76,7 +81,8 @@ class Range:
         Raises:
             UsageError: a value is no number, or NaN.
         """
-        return 2 * (_numbers(values) - self.low) / (self.high - self.low) - 1
+        found = _numbers(values)
+        return found * 1.0 if self._plain else 2 * (found - self.low) / (self.high - self.low) - 1
 
     def __str__(self) -> str:
         return f"{type(self).__name__}({self.low!r}, {self.high!r})"

@@ -10,6 +10,7 @@ from env.errors import UsageError
 from ppo.config.command_line import parse_as, run_main
 from ppo.data.archive import NAME, Contents, read_archive
 from ppo.data.rows import in_order, kind_name
+from ppo.data.run_archive import coordinates_of, problem_words
 from ppo.data.table import column_names, write_table
 from ppo.startup import command
 
@@ -21,7 +22,8 @@ class Arguments:
     run_dir: tyro.conf.Positional[pathlib.Path]
     """Directory of the run; it may be running."""
     csv: pathlib.Path | None = None
-    """Write a CSV file with a row for each evaluation, in the order of kind, training step, slot and time step."""
+    """Write a CSV file with a row for each evaluation, in the order of kind, training step, slot and time step; knobs
+    and conditions that have names are in their units."""
 
 
 def main(argv: list[str]) -> None:
@@ -37,16 +39,19 @@ def main(argv: list[str]) -> None:
     if arguments.csv is not None:
         rows = in_order(contents.rows)
         try:
-            write_table(arguments.csv, rows)
+            named = coordinates_of(contents.signature)
+            write_table(arguments.csv, rows, named)
+        except ValueError as error:
+            raise UsageError(f"{name}: {NAME} is damaged ({error})") from None
         except OSError as error:
             raise UsageError(f"--csv {arguments.csv}: cannot be written ({error.strerror})") from None
-        print(f"{arguments.csv}: {len(rows):,} rows, columns {' '.join(column_names(rows.dtype))}")
+        print(f"{arguments.csv}: {len(rows):,} rows, columns {' '.join(column_names(rows.dtype, named))}")
 
 
 def describe(contents: Contents) -> str:
     """Returns what an archive holds, in words."""
     rows = contents.rows
-    problem = ", ".join(f"{name} {value}" for name, value in contents.signature.items() if value != {})
+    problem = problem_words({name: value for name, value in contents.signature.items() if value != {}})
     kinds = zip(*np.unique(rows["kind"], return_counts=True), strict=True)
     counts = ", ".join(f"{count:,} {kind_name(int(kind))}" for kind, count in kinds)
     lines = [f"problem  {problem}", f"rows     {len(rows):,}{f': {counts}' if counts else ''}"]

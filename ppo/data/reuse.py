@@ -2,13 +2,14 @@
 
 import csv
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TextIO
 
 import numpy as np
 
 from actors.job import Job
 from env.errors import UsageError
+from env.kinds import Choice, Coordinate
 from ppo.data.archive import NAME, read_archive
 from ppo.data.rows import REUSED, row_type
 from ppo.data.run_archive import check_same_problem
@@ -23,7 +24,8 @@ def read_reused(sources: Iterable[str], job: Job) -> np.ndarray:
     """Reads evaluations of a job's problem.
 
     Args:
-        sources: what ``--reuse`` names: run directories, and CSV files with columns ``x_0 ..``, ``c_0 ..`` and ``f``.
+        sources: what ``--reuse`` names: run directories, and CSV files with columns for knobs, conditions and ``f``:
+            their names, in units, or ``x_0 ..`` and ``c_0 ..``.
         job: the job of the new run.
 
     Returns:
@@ -58,24 +60,24 @@ def _read_run(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
 
 
 def _read_table(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
-    """Reads a CSV file; columns other than those of knobs, conditions and f are left out."""
-    row = row_type(job)
-    knobs, conditions, limits = row["x"].shape[0], row["c"].shape[0], job.description.constraints
-    beside = [f"g_{j}" for j in range(limits)]
-    columns = [*(f"x_{j}" for j in range(knobs)), *(f"c_{j}" for j in range(conditions)), "f", *beside]
+    """Reads a CSV file; columns other than those of knobs, conditions, f and constraints are left out."""
+    assert job.description.coordinates is not None, "a tuning problem has them"
+    knobs, conditions = job.description.coordinates
+    coordinates = {**knobs, **conditions}
+    columns = [*coordinates, "f", *(f"g_{j}" for j in range(job.description.constraints))]
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            values = np.array(list(_values_of(csv.reader(_lines(file)), columns, name)))
+            values = np.array(list(_values_of(csv.reader(_lines(file)), columns, coordinates, name)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if not len(values):
         raise UsageError(f"{name}: has no rows; it must have the columns {_shown(', '.join(columns))}")
-    rows = np.zeros(len(values), row)
-    given = np.split(values, [knobs, knobs + conditions], axis=1)
-    rows["x"], rows["c"], rows["f"] = given[0], given[1], given[2][:, 0]
-    if limits:
-        rows["g"] = given[2][:, 1:]
-    rows["driver"], rows["failed"] = -1, ~np.isfinite(given[2]).all(axis=1)
+    rows = np.zeros(len(values), row_type(job))
+    rows["x"], rows["c"], measured = np.split(values, [len(knobs), len(coordinates)], axis=1)
+    rows["f"] = measured[:, 0]
+    if job.description.constraints:
+        rows["g"] = measured[:, 1:]
+    rows["driver"], rows["failed"] = -1, ~np.isfinite(measured).all(axis=1)
     return rows
 
 
@@ -87,7 +89,9 @@ def _lines(file: TextIO) -> Iterator[str]:
         yield line
 
 
-def _values_of(table: Iterator[list[str]], columns: list[str], name: str) -> Iterator[list[float]]:
+def _values_of(
+    table: Iterator[list[str]], columns: list[str], coordinates: Mapping[str, Coordinate], name: str
+) -> Iterator[list[float]]:
     """Yields the values of the columns in each row of a table whose first line names its columns."""
     head = next(table, columns)
     for column in columns:
@@ -98,7 +102,9 @@ def _values_of(table: Iterator[list[str]], columns: list[str], name: str) -> Ite
     for number, line in enumerate((line for line in table if line), 1):
         texts = [line[place] if place < len(line) else None for place in places]
         named = zip(texts, columns, strict=True)
-        yield [_number(text, f"{name}: row {number}, column {column}", column[0] in "xc") for text, column in named]
+        yield [
+            _number(text, f"{name}: row {number}, column {column}", coordinates.get(column)) for text, column in named
+        ]
 
 
 def _shown(text: str) -> str:
@@ -106,14 +112,22 @@ def _shown(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
-def _number(text: str | None, where: str, bounded: bool) -> float:
-    """Reads a number, which must lie in [-1, 1] if it is a knob or a condition; an empty f is one that failed."""
+def _number(text: str | None, where: str, coordinate: Coordinate | None) -> float:
+    """Reads a value: of a coordinate, normalised, or a number; an empty f is one that failed."""
     if text is None:
         raise UsageError(f"{where}: the row is too short, it has no value there")
+    if isinstance(coordinate, Choice):
+        option = next((option for option in coordinate.options if str(option) == text), None)
+        if option is None:
+            raise UsageError(f"{where}: {_shown(text)!r} is none of {', '.join(map(str, coordinate.options))}")
+        return coordinate.normalised(option)
     try:
-        value = float(text or ("" if bounded else "nan"))
+        value = float(text or ("" if coordinate else "nan"))
     except ValueError:
         raise UsageError(f"{where}: {_shown(text)!r} is no number") from None
-    if bounded and not abs(value) <= 1:
-        raise UsageError(f"{where}: {_shown(text)!r} is outside [-1, 1], in which knobs and conditions are given")
-    return value
+    if coordinate is None:
+        return value
+    if not coordinate.low <= value <= coordinate.high:
+        bounds = f"[{coordinate.low:g}, {coordinate.high:g}]"
+        raise UsageError(f"{where}: {_shown(text)!r} is outside {bounds}, its range")
+    return float(min(max(coordinate.normalised(value), -1.0), 1.0))

@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 
 from actors.job import Job
+from env.coordinates import Coordinates
 from env.errors import UsageError
 from ppo.data.archive import NAME, Archive, Contents, Signature, new_archive, read_archive, reopen
 from ppo.data.files import write_atomically
@@ -15,9 +16,13 @@ from ppo.data.rows import row_type
 def signature(job: Job) -> Signature:
     """Returns what says whether two archives are of the same problem."""
     described, problem = job.description, job.problem
-    sizes = {"observation": described.obs_dim, "action": described.action_dim}
-    if problem.family == "tuning":
+    sizes: Signature = {"observation": described.obs_dim, "action": described.action_dim}
+    if described.coordinates is not None:
         sizes = {"knobs": described.action_dim, "conditions": described.obs_dim - described.action_dim}
+        if described.named is not None:  # with other ranges the same row is of other knobs
+            sizes["coordinates"] = [part.as_json() for part in described.named]
+        if described.constraints:
+            sizes["constraints"] = described.constraints
     keywords = json.loads(json.dumps(dict(problem.env_kwargs)))  # as they come back from a header: lists for tuples
     return {"env": problem.env, "env_kwargs": keywords, **sizes}
 
@@ -29,11 +34,12 @@ def check_same_problem(contents: Contents, job: Job, name: str) -> None:
         UsageError: it is of another problem.
     """
     ours = signature(job)
-    differ = [key for key in ours if contents.signature.get(key) != ours[key]]
+    differ = [key for key in {**ours, **contents.signature} if contents.signature.get(key) != ours.get(key)]
     if differ:
         differ = differ[:1] if differ[0] == "env" else differ
         theirs, wanted = ({key: values.get(key) for key in differ} for values in (contents.signature, ours))
-        raise UsageError(f"{name}: its evaluations are of another problem: {_words(theirs)}, and here {_words(wanted)}")
+        words = f"{problem_words(theirs)}, and here {problem_words(wanted)}"
+        raise UsageError(f"{name}: its evaluations are of another problem: {words}")
     if contents.rows.dtype != row_type(job):
         raise UsageError(f"{name}: its rows have other fields than this version writes: {contents.rows.dtype.names}")
 
@@ -70,5 +76,26 @@ def open_for_run(run_dir: pathlib.Path, job: Job, contents: Contents | None, reu
     return Archive(path)
 
 
-def _words(values: Signature) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items())
+def coordinates_of(values: Signature) -> tuple[Coordinates, Coordinates] | None:
+    """Returns the knobs and conditions that a signature names; None where they are in [-1, 1] and have no names.
+
+    Raises:
+        ValueError: it describes none.
+    """
+    if (content := values.get("coordinates")) is None:
+        return None
+    if not isinstance(content, list) or len(content) != 2:
+        raise ValueError("coordinates that are no knobs and conditions")
+    return Coordinates.from_json(content[0], "knobs"), Coordinates.from_json(content[1], "conditions")
+
+
+def problem_words(values: Signature) -> str:
+    """Returns a signature, or a part of it, in words."""
+    parts = []
+    for key, value in values.items():
+        if key == "coordinates" and value is not None:
+            named = [f"{name} {one}" for part in coordinates_of(values) or () for name, one in part.items()]
+            parts.append(", ".join(named))
+        else:
+            parts.append(f"{key} {value}")
+    return ", ".join(parts)

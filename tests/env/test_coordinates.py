@@ -73,8 +73,8 @@ def test_values_that_they_cannot_take_are_told_by_name(changed, message):
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ({}, "knobs = {}: must name one or more"),
-        (None, "knobs = None: must name one or more, such as dict(gain=Range(0, 1))"),
+        ({}, "knobs is needed: must name one or more"),
+        (None, "knobs = None: must name one or more, such as knobs=dict(gain=Range(0, 1))"),
         ([("gain", Range(0, 1))], "must name one or more"),
         ({"a gain": Range(0, 1)}, "knobs: 'a gain' must be a name that Python can use for a parameter"),
         ({1: Range(0, 1)}, "knobs: 1 must be a name that Python can use"),

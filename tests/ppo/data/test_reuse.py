@@ -105,7 +105,7 @@ def test_repeated_measurements_that_differ_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["0,0,0,1", "0,2,0,1"], "row 2, column x_1: '2' is outside [-1, 1], in which knobs and conditions are given"),
+        (["0,0,0,1", "0,2,0,1"], "row 2, column x_1: '2' is outside [-1, 1], its range"),
         (["0,0,-1.0000001,1"], "row 1, column c_0: '-1.0000001' is outside [-1, 1]"),
         (["nan,0,0,1"], "row 1, column x_0: 'nan' is outside [-1, 1]"),
         (["0,0,0,1", "0,0,0,1", "0,0,0,good"], "row 3, column f: 'good' is no number"),

@@ -7,7 +7,7 @@ import pytest
 
 from actors.job import Kind
 from ppo.data.reuse import read_reused
-from ppo.data.rows import KIND_NAMES, REUSED, row_type
+from ppo.data.rows import KIND_NAMES, LATE, REUSED, row_type
 from ppo.data.table import column_names, write_table
 from tests.ppo.data.archives import control_job, job, round_rows
 
@@ -61,7 +61,7 @@ def test_kinds_are_named(path):
     write_table(path, awkward_rows())
     names = ["reused", *(kind.name.lower() for kind in list(Kind)[:4]), *["collect"] * 3]
     assert [line["kind"] for line in read(path)] == names
-    assert set(KIND_NAMES) == {0, *Kind}
+    assert set(KIND_NAMES) == {REUSED, LATE, *Kind}
 
 
 def test_a_table_without_rows_has_its_columns(path):
