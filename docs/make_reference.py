@@ -5,7 +5,7 @@ import html
 import pathlib
 from typing import Any
 
-from ppo import archive, bench, compare, evaluate, replay, study, tune
+from ppo import archive, ask, bench, compare, evaluate, replay, study, tell, tune
 from ppo.config.command_line import TrainArguments
 from ppo.config.fields import Config, flag
 from ppo.config.help import field_texts
@@ -24,6 +24,8 @@ leaves nothing on disk after a mistake, and a checkpoint after Ctrl-C.
 COMMANDS: dict[str, type] = {
     "train": TrainArguments,
     "evaluate": evaluate.Arguments,
+    "ask": ask.Arguments,
+    "tell": tell.Arguments,
     "archive": archive.Arguments,
     "replay": replay.Arguments,
     "tune": tune.Arguments,
@@ -42,7 +44,7 @@ def table(kind: type, names: list[str]) -> str:
         value = default[name].default
         required = value is dataclasses.MISSING and default[name].default_factory is dataclasses.MISSING
         shown = "required" if required else "" if value is dataclasses.MISSING else f"`{value}`"
-        label = name.upper() if required else f"`{flag(name)}`"
+        label = name.upper() if required or (name == "run_dir" and kind is ask.Arguments) else f"`{flag(name)}`"
         if isinstance(value, bool):
             label += f", `{flag(f'no_{name}')}`"
         lines.append(f"| {label} | {shown} | {html.escape(texts[name], quote=False).replace('|', '&#124;')} |")

@@ -58,6 +58,15 @@ class Coordinates(Mapping[str, Coordinate]):
         """Returns values in units by name, each ``[...]``, for normalised ones ``[..., n]``."""
         return {name: one.in_units(z[..., j]) for j, (name, one) in enumerate(self._named.items())}
 
+    def in_words(self, z: np.ndarray) -> str:
+        """Returns values ``[n]`` by name and in units, with three digits, such as ``vin = 12.5 V, mode = ccm``."""
+        parts = []
+        for (name, one), value in zip(self._named.items(), z.tolist(), strict=True):
+            found = one.in_units(value)
+            shown = f"{found:.3g}" if isinstance(found, float) else str(found)
+            parts.append(f"{name} = {shown} {one.unit}".rstrip())
+        return ", ".join(parts)
+
     def normalised(self, values: Mapping[str, Any]) -> np.ndarray:
         """Returns ``[..., n]`` for values in units by name, which are broadcast against each other.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from env.errors import UsageError
 from ppo.algorithm.not_finite import NotFiniteError
-from ppo.config import Config, resolve
+from ppo.config import Config, ResolvedConfig, resolve
 from ppo.config.command_line import FROM_NOW_ON, WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
 from ppo.config.memory import check_memory
 from ppo.config.signals import handling_signals, raise_for
@@ -59,11 +59,7 @@ def train(
     files = RunDir(run_dir or default_path(config))  # before the environment is made, which may change the directory
     if not resume:
         check_free(files.shown)  # Trainer does so too, but torch would be imported first
-    resolved = resolve(config)
-    check_memory(resolved)
-    if resolved.problem().family == "tuning" and resolved.problem().describe().asked:
-        begin = f"{command('ask')} RUN_DIR --env {config.env} --evaluations N"
-        raise UsageError(f"--env {config.env}: is a bench, which no training calls; its points are asked with {begin}")
+    resolved = _resolved(config)
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
@@ -77,6 +73,20 @@ def train(
                 raise KeyboardInterrupt(f"after training step {done}; {how_to_go_on(files.shown)}{law}")
             next(trainer)
         return trainer.finish(pictures)
+
+
+def _resolved(config: Config) -> ResolvedConfig:
+    """Resolves a configuration, and checks that it can be trained here.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    resolved = resolve(config)
+    check_memory(resolved)
+    if config.problem().family == "tuning" and config.problem().describe().asked:
+        begin = f"{command('ask')} RUN_DIR --env {config.env} --evaluations N"
+        raise UsageError(f"--env {config.env}: is a bench, which no training calls; its points are asked with {begin}")
+    return resolved
 
 
 @contextlib.contextmanager

@@ -31,12 +31,12 @@ def test_the_commands_of_the_readme_on_its_objective_work(tmp_path, monkeypatch,
     (tmp_path / "heater.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    train = re.search(r"^python -m (ppo\.train --env heater:Heater .*)$", readme, re.MULTILINE)[1]
-    table = re.findall(r"`python -m (ppo\.\w+ [^`]*runs/heater[^`]*)`", readme)
+    train = re.search(r"^tuninglaw (train --env \./heater\.py:cost .*)$", readme, re.MULTILINE)[1]
+    table = re.findall(r"^\| .*`tuninglaw (\w+ [^`]*runs/heater[^`]*)`", readme, re.MULTILINE)
     assert len(table) == 5  # check it, go on, spend more, start another run from it, look at it
     for command in (train, *table):
-        module, *words = command.split()
-        importlib.import_module(module).main([*words, *([] if module == "ppo.archive" else ["--quiet"])])
+        verb, *words = command.split()
+        importlib.import_module(f"ppo.{verb}").main([*words, *([] if verb == "archive" else ["--quiet"])])
     assert (tmp_path / "runs" / "other" / "law.npz").is_file()
     columns = re.search(r"heater\.csv\"\)  # (.*)", readme)[1]
     assert (tmp_path / "heater.csv").read_text().splitlines()[0] == columns.replace(", ", ",")

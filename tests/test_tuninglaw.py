@@ -147,7 +147,7 @@ def test_an_own_ppo_in_the_directory_is_not_in_the_way_of_the_command(directory)
             ["trian"],
             2,
             "",
-            "error: unknown command trian; it must be train, evaluate, compare, tune, archive, replay, ",
+            "error: unknown command trian; it must be train, evaluate, compare, tune, ask, tell, archive, replay, ",
         ),
         (["train", "--evaluations", "abc"], 2, "", "error: --evaluations abc: must be a whole number\n"),
         (["train", "--env", "./none.py:f"], 2, "", "error: --env ./none.py:f: there is no file none.py there\n"),

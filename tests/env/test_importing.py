@@ -82,7 +82,7 @@ def test_a_file_that_raises_is_imported_again_once_it_is_mended(files):
         ("./tuned.py", "--env ./tuned.py: say which function or class of the file it is, ./tuned.py:NAME"),
         ("./tuned.py:", "--env ./tuned.py:: must be package.module:Class or ./file.py:Class"),
         ("./tuned.py:los", "--env ./tuned.py:los: the file has no 'los' (did you mean 'loss'?)"),
-        ("./tuned.py:beside", "--env ./tuned.py:beside: is a module; must be a function with @objective"),
+        ("./tuned.py:beside", "--env ./tuned.py:beside: is the module beside; must be a function with @objective"),
         ("./tuned:loss", "--env ./tuned:loss: must be package.module:Class or ./file.py:Class"),
     ],
 )

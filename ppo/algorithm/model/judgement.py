@@ -8,6 +8,7 @@ from scipy.stats import qmc
 
 from actors.policy import Policy
 from actors.snapshot import Snapshot
+from env.coordinates import Coordinates
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.search import SPREAD, best_constant, prospect, states_of
 from ppo.algorithm.model.settling import law_states
@@ -29,6 +30,7 @@ class Judgement:
         left: mean f by which the best knobs may lie below the law's: down to the least lower bound of the model, two
             standard deviations below its mean.
         least_known: the conditions under which the model is least certain of the law.
+        where: the same in words, in units where they have names.
         uncertainty: the standard deviation of f there.
         more_pays: whether more evaluations may gain more than 1 % of what the law gains over constant knobs.
         gain: how much better the model predicted the last rounds than the mean and the variance of all f did, in nats.
@@ -41,16 +43,16 @@ class Judgement:
     uncertainty: float
     more_pays: bool
     gain: float
+    where: str
 
     @property
     def words(self) -> str:
         """The judgement in a sentence."""
-        where = ", ".join(f"{value:.2f}" for value in self.least_known)
         advice = "more evaluations may pay" if self.more_pays else "more evaluations would hardly pay"
         doubt = "" if self.gain >= 0 else ", which predicted the last rounds badly and is not to be relied on"
         return (
             f"by the model{doubt}, a mean f of {self.law:.4g} beside {self.constant:.4g} with the best constant knobs, "
-            f"and up to about {self.left:.2g} left to gain: {advice}; it knows least at c = ({where}), f to "
+            f"and up to about {self.left:.2g} left to gain: {advice}; it knows least at {self.where}, f to "
             f"+- {self.uncertainty:.2g}"
         )
 
@@ -73,9 +75,25 @@ def judge(surrogate: Surrogate, snapshot: Snapshot) -> Judgement:
     upper = process.unwarped(mean + std) - expected
     least = int(np.argmax(upper))
     more_pays = left > PAYS * (constant - law)
+    known = conditions[least]
     return Judgement(
-        law, constant, left, conditions[least].tolist(), float(upper[least]), more_pays, float(surrogate.gain)
+        law,
+        constant,
+        left,
+        known.tolist(),
+        float(upper[least]),
+        more_pays,
+        float(surrogate.gain),
+        _in_words(known, surrogate),
     )
+
+
+def _in_words(condition: np.ndarray, surrogate: Surrogate) -> str:
+    """Returns a condition ``[conditions]`` in words, in units where it has names."""
+    named = surrogate.condition_coordinates
+    if named is None or named == Coordinates.plain("c", len(condition), "conditions"):
+        return f"c = ({', '.join(f'{value:.2f}' for value in condition)})"
+    return named.in_words(condition)
 
 
 def _constant(model: GaussianProcess, policy: Policy, knobs: np.ndarray, conditions: np.ndarray) -> float:

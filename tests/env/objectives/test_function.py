@@ -103,7 +103,10 @@ def test_a_class_is_made_with_the_keywords_that_it_is_given():
             Problem("tests.problems:first_to_ask"),
             "is a function that says nothing of its knobs and conditions; put @obj",
         ),
-        (Problem("tests.problems:KNOBS"), "--env tests.problems:KNOBS: is a dict; must be a function with @objective"),
+        (
+            Problem("tests.problems:KNOBS"),
+            "--env tests.problems:KNOBS: is a dict of 3 values; must be a function with @obj",
+        ),
     ],
 )
 def test_what_cannot_be_made_is_told_in_one_line(problem, message):
@@ -132,7 +135,7 @@ def test_best_knobs_may_be_the_same_under_all_conditions():
 @pytest.mark.parametrize(
     ("best", "message"),
     [
-        (lambda vin: {}, "gain: is missing; they are gain"),
+        (lambda vin: {}, "it must return the best knobs by name"),
         (lambda vin: {"gain": vin, "gian": vin}, "gian: is none of knobs; they are gain"),
         (lambda vin: {"gain": "high"}, "gain = 'high': must be a number"),
         (lambda vin: {"gain": vin * np.nan}, "gain = .*: must not be NaN"),
@@ -192,7 +195,7 @@ def test_what_does_not_take_the_names_is_told_where_it_is_described(described, m
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"knobs": {}, "conditions": VIN}, "knobs = {}: must name one or more"),
+        ({"knobs": {}, "conditions": VIN}, "knobs is needed: must name one or more"),
         ({"knobs": GAIN, "conditions": None}, "conditions = None: must name one or more"),
         ({"knobs": GAIN, "conditions": {"vin": 5}}, "conditions: vin = 5 must be Range"),
         ({"knobs": GAIN, "conditions": GAIN}, "gain is named as a knob and as a condition"),

@@ -77,7 +77,7 @@ def test_a_law_that_is_nearly_the_best_leaves_nothing(monkeypatch):
 
 def test_words_say_what_the_numbers_are():
     found = dataclasses.replace(
-        judged(0.3), law=3.1234, constant=3.2, left=0.0123, uncertainty=0.5, least_known=[-0.25]
+        judged(0.3), law=3.1234, constant=3.2, left=0.0123, uncertainty=0.5, least_known=[-0.25], where="c = (-0.25)"
     )
     assert found.words == (
         "by the model, a mean f of 3.123 beside 3.2 with the best constant knobs, and up to about 0.012 left to gain: "
