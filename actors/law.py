@@ -205,8 +205,8 @@ class Law:
         """Searches near to the law's knobs by f itself, under one condition. Choices are left as the law has them.
 
         Args:
-            f: takes knobs and conditions by name, in units, and returns a number, NaN where it fails; a function that
-                ``objective`` described is one.
+            f: takes knobs and conditions by name, in units, and returns a number, NaN where it fails, or f and its
+                constraints; a function that ``objective`` described is one.
             budget: evaluations of f at the most.
             **conditions: in units.
 
