@@ -36,9 +36,10 @@ def name_of(given: Any) -> str:
     imported = getattr(sys.modules.get(named.__module__), named.__qualname__, None)
     if named is given is imported and named.__module__ != "__main__":
         return name
-    unique, number = name, 1
-    # Another instance of the class, or what a function made of other values; a cell of a notebook may be run again.
-    apart = named is not given or "<locals>" in name
+    # An instance does not take the name of its class. What a function makes of other values, and another instance, are
+    # held apart; a cell of a notebook may be run again.
+    instance, number = named is not given, 1
+    unique, apart = f"{name}-1" if instance else name, instance or "<locals>" in name
     while apart and unique in _given and _given[unique][0] is not given:
         number += 1
         unique = f"{name}-{number}"

@@ -210,7 +210,7 @@ def test_a_program_trains_on_what_it_defines_itself_with_driver_processes(direct
     code, out, errors = started(directory, "-u", "program.py")
     assert (code, errors) == (0, "")
     found = json.loads(out)
-    for name, env in (("function", "loss"), ("class", "Meter"), ("instance", "Meter-2")):
+    for name, env in (("function", "loss"), ("class", "Meter"), ("instance", "Meter-1")):
         ours, theirs = found[f"{name}-0"], found[f"{name}-2"]
         assert ours[0] == theirs[0] and (ours[1], theirs[1]) == (0, 2)
         assert ours[2] == f"__main__:{env}"

@@ -68,6 +68,8 @@ def test_two_instances_of_a_class_do_not_mix():
     assert [f_of(config) for config in configs] == [10 + offset, 20 + offset, 10 + offset]
     assert configs[0].env == configs[2].env != configs[1].env
     assert configs[0].problem().objective() is instances[0]
+    of_class = Config(env="tests.problems:Scaled", env_kwargs={"scale": 1.0, "offset": 30.0})
+    assert f_of(of_class) == 30 + offset
 
 
 def test_a_function_that_is_defined_again_is_the_new_one():
