@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from actors.step_limit import StepLimit
 from actors.trajectory import Layout
 from env.description import Description
 from env.make import Problem
@@ -75,6 +76,7 @@ class Job:
         planned: slots of the first planned round, and of those after it; 0 without a model.
         pairs: slots of a round of ``PAIR``.
         keep_failures: whether evaluations of f that fail are kept as NaN; else one ends the round.
+        limit: how far knobs that are evaluated may lie from those of a start law; None for no limit.
     """
 
     problem: Problem
@@ -94,6 +96,7 @@ class Job:
     planned: tuple[int, int] = (0, 0)
     pairs: int = 0
     keep_failures: bool = False
+    limit: StepLimit | None = None
 
     @functools.cached_property
     def description(self) -> Description:

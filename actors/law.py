@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from actors.law_file import About, read_law, save_law
-from actors.policy import Policy
+from actors.policy import Policy, centre_states
 from actors.polish import polish
 from actors.single import single_mode
 from actors.snapshot import Snapshot
@@ -78,7 +78,7 @@ class Law:
         self.knob_coordinates = self.about.knobs or Coordinates.plain("x", self.knobs, "knobs")
         self.condition_coordinates = self.about.conditions or Coordinates.plain("c", self.conditions, "conditions")
         self._policy = Policy(snapshot)
-        self._one = single_mode(self._policy)
+        self._limit, self._one = self.about.limit, single_mode(self._policy)
         self._knob_items = list(self.knob_coordinates.items())  # of which a query asks too often to make them anew
         self._condition_items = list(self.condition_coordinates.items())
         self._names = frozenset(self.condition_coordinates)
@@ -118,11 +118,12 @@ class Law:
         if conditions is not None and not named:
             return self._normalised(conditions)
         z = self._place(conditions, named)
-        if isinstance(z, list):
+        if isinstance(z, list) and self._limit is None:
             x = [min(max(value, -1.0), 1.0) for value in self._one(z).tolist()]  # NumPy's clip takes many times as long
             if steps := self._policy.spec.steps:
                 x = [value_on_step(value, step) for value, step in zip(x, steps, strict=True)]
             return {name: one.in_units(value) for (name, one), value in zip(self._knob_items, x, strict=True)}
+        z = np.asarray(z)
         knobs = self._normalised(z.reshape(-1, self.conditions)).reshape(*z.shape[:-1], self.knobs)
         return self.knob_coordinates.in_units(knobs)
 
@@ -153,6 +154,8 @@ class Law:
         c = np.asarray(conditions, np.float64)
         rows = self._inside(np.atleast_2d(c), c.shape)
         knobs = self._policy.valid(self._policy.mode(centre_states(rows, self.knobs)))
+        if self._limit is not None:
+            knobs = np.clip(knobs, *self._limit.bounds(rows))
         return knobs[0] if c.ndim == 1 else knobs
 
     def _inside(self, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -222,7 +225,7 @@ class Law:
         z = self._place(None, conditions)
         if not isinstance(z, list):
             raise ValueError("a polish is of one condition; give single values")
-        free, start = self._policy.spec.unlabelled, self._policy.valid(self._one(z))
+        free, start = self._policy.spec.unlabelled, self._normalised(z)
 
         def in_units(x: np.ndarray) -> dict[str, Any]:
             knobs = start.copy()
@@ -272,8 +275,3 @@ def _frames_of(file: str) -> int:
     while frame is not None and frame.f_code.co_filename == file:
         frame, count = frame.f_back, count + 1
     return count
-
-
-def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
-    """Returns the states ``[m, knobs + conditions]`` at which a law is evaluated, with the knobs at 0."""
-    return np.concatenate([np.zeros((len(conditions), knobs)), conditions], axis=1)

@@ -1,6 +1,7 @@
 """``law.npz``: a law or a policy in one file, which NumPy alone reads, and what it is of.
 
-It holds the bytes of a snapshot, a JSON text ``about``, and a sample of what was evaluated in training, ``tried``.
+It holds the bytes of a snapshot, a JSON text ``about``, a sample of what was evaluated in training, ``tried``, and,
+where its knobs may not be far from those of a start law, the bytes of the snapshot of that one, ``start_0`` and so on.
 Files of version 0.1 hold the snapshot alone.
 """
 
@@ -13,10 +14,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from actors.npz import read_npz
-from actors.snapshot import Snapshot
+from actors.snapshot import NetworkSpec, Snapshot
+from actors.step_limit import StepLimit
 from env.coordinates import Coordinates
 
 PARTS = ("problem", "observations", "actions", "provenance")
+START = "start_"
 FORMAT = 1
 """Version of the text; a file with a later one is refused."""
 
@@ -67,6 +70,7 @@ class About:
         knobs, conditions: names, units, ranges and kinds; None outside tuning.
         observations, actions: spaces of an environment, by ``env.spaces``; None for a tuning problem.
         provenance: the run: its configuration, digest, evaluations and judgements.
+        limit: how far knobs may lie from those of a start law; None for no limit.
         tried: a sample of what was evaluated, which pictures show; an array of its own in the file. None for nothing.
     """
 
@@ -76,6 +80,7 @@ class About:
     observations: Mapping[str, Any] | None = None
     actions: Mapping[str, Any] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    limit: StepLimit | None = field(default=None, compare=False)
     tried: Tried | None = field(default=None, compare=False)
 
     def to_bytes(self) -> bytes:
@@ -85,6 +90,8 @@ class About:
             content |= {"knobs": self.knobs.as_json(), "conditions": self.conditions.as_json()}
         if self.observations is not None and self.actions is not None:
             content |= {"observations": dict(self.observations), "actions": dict(self.actions)}
+        if self.limit is not None:
+            content["step_limits"] = list(self.limit.reaches)
         return json.dumps(content | {"provenance": dict(self.provenance)}, allow_nan=False).encode()
 
     @classmethod
@@ -125,7 +132,8 @@ def read_law(path: str | os.PathLike[str]) -> tuple[Snapshot, About]:
     what = f"{os.fspath(path)} is damaged, or no law"
     arrays = read_npz(path, what)
     parts = [arrays.get(name, np.zeros(0, np.uint8)) for name in ("snapshot", "about")]
-    if not {"snapshot"} <= set(arrays) <= {"snapshot", "about", "tried"} or any(
+    starts = {name for name in arrays if name.startswith(START)}
+    if not {"snapshot"} <= set(arrays) <= {"snapshot", "about", "tried"} | starts or any(
         part.dtype != np.uint8 or part.ndim != 1 for part in parts
     ):
         raise ValueError(f"{what} (it does not hold the bytes of a snapshot)")
@@ -133,6 +141,7 @@ def read_law(path: str | os.PathLike[str]) -> tuple[Snapshot, About]:
         snapshot = Snapshot.from_bytes(parts[0].tobytes())
         about = About.from_bytes(parts[1].tobytes()) if "about" in arrays else About()
         _check_sizes(snapshot, about)
+        about = replace(about, limit=_read_limit(parts[1].tobytes(), arrays, snapshot))
         if "tried" in arrays:
             about = replace(about, tried=_read_tried(arrays["tried"], snapshot, about))
     except ValueError as error:
@@ -151,6 +160,8 @@ def save_law(file: str | os.PathLike[str] | BinaryIO, snapshot: Snapshot, about:
     arrays: dict[str, Any] = {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
     if about is not None and about.tried is not None:
         arrays["tried"] = about.tried.to_array()
+    for number, start in enumerate(about.limit.starts if about is not None and about.limit is not None else ()):
+        arrays[f"{START}{number}"] = np.frombuffer(start.to_bytes() if start is not None else b"", np.uint8)
     np.savez(file, **arrays)
 
 
@@ -163,6 +174,36 @@ def _read_tried(array: np.ndarray, snapshot: Snapshot, about: About) -> Tried:
     if about.actions is not None or snapshot.spec.head != "gaussian":
         raise ValueError("it holds what was tried, and is the policy of no tuning problem")
     return Tried.from_array(array, snapshot.spec.action_dim, snapshot.spec.obs_dim)
+
+
+def _read_limit(text: bytes, arrays: Mapping[str, np.ndarray], law: Snapshot) -> StepLimit | None:
+    """Returns how far a law's knobs may lie from those of a start law; None where the file has no limit.
+
+    Raises:
+        ValueError: it is damaged, or of other knobs and conditions.
+    """
+    starts = [array for name, array in arrays.items() if name.startswith(START)]
+    reaches = json.loads(text).get("step_limits", []) if text else []
+    names = {f"{START}{number}" for number in range(len(starts))}
+    if not isinstance(reaches, list) or len(reaches) != len(starts) or not names <= set(arrays):
+        raise ValueError("its start laws are not those of its step limits")
+    if not starts:
+        return None
+    if not all(type(reach) is float and 0 < reach <= 1 for reach in reaches):
+        raise ValueError("a step limit that is no share of a range")
+    parts = [arrays[f"{START}{number}"] for number in range(len(starts))]
+    if any(part.dtype != np.uint8 or part.ndim != 1 for part in parts) or not all(part.size for part in parts[1:]):
+        raise ValueError("a start law without the bytes of a snapshot")
+    snapshots = [Snapshot.from_bytes(part.tobytes()) if part.size else None for part in parts]
+    if not all(start is None or same_knobs(start.spec, law.spec) for start in snapshots):
+        raise ValueError("a start law of other knobs or conditions")
+    return StepLimit(tuple(snapshots), tuple(reaches), law.spec.steps, law.spec.action_dim)
+
+
+def same_knobs(spec: NetworkSpec, other: NetworkSpec) -> bool:
+    """Returns whether two policies are of knobs and conditions of the same number and kinds."""
+    names = ("obs_dim", "head", "action_dim", "steps", "labelled")
+    return all(getattr(spec, name) == getattr(other, name) for name in names)
 
 
 def _check_sizes(snapshot: Snapshot, about: About) -> None:

@@ -84,7 +84,8 @@ def likeliest(points: np.ndarray, values: np.ndarray) -> LocalProcess | None:
 
 
 def _stretched(share: np.ndarray, stretch: float) -> np.ndarray:
-    return np.expm1(stretch * share) / np.expm1(stretch) if stretch else share
+    with np.errstate(over="ignore"):  # of a value that is far from all others
+        return np.expm1(stretch * share) / np.expm1(stretch) if stretch else share
 
 
 def _log_slope(share: np.ndarray, stretch: float) -> float:

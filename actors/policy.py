@@ -32,6 +32,11 @@ def normalise(obs: np.ndarray, mean: np.ndarray | None, var: np.ndarray | None) 
     return np.clip((obs - mean) / np.sqrt(var + OBS_EPSILON), -OBS_CLIP, OBS_CLIP)
 
 
+def centre_states(conditions: np.ndarray, knobs: int) -> np.ndarray:
+    """Returns the states ``[m, knobs + conditions]`` at which a law is evaluated, with the knobs at 0."""
+    return np.concatenate([np.zeros((len(conditions), knobs)), conditions], axis=1)
+
+
 class Policy:
     """Chooses actions for observations ``[n, obs_dim]``; a row's bits do not depend on the other rows."""
 

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class Collector:
         self._sampler = job_sampler(job)
         self.failures = Failures() if job.keep_failures and objective is None else None
         self._objective = objective or job.problem.objective()
+        self._limit = job.limit and replace(job.limit)  # its policies are not shared with other threads
         self._batches: dict[int, VectorEnv] = {}
         self._singles: list[Row] = []
         self._task: Task | None = None
@@ -109,7 +111,8 @@ class Collector:
             if plan is not None:
                 knobs = plan.actions[task.start : task.stop]
             elif noise is None:
-                knobs = self.policy.mode(obs)
+                start = self._limit if task.kind == Kind.CHECK_CONSTANT else None
+                knobs = self.policy.mode(obs) if start is None else start.start_knobs(obs[:, start.knobs :])
             else:
                 knobs, trajectory.logprobs[:, t] = self.policy.act(obs, noise[:, t], t // 2)
             trajectory.actions[:, t, : knobs.shape[1]] = knobs
@@ -134,7 +137,10 @@ class Collector:
     def _batch(self, rows: int) -> VectorEnv:
         """Returns the environment for so many rows; those of all numbers of rows share their single environments."""
         if rows not in self._batches:
-            self._batches[rows] = self.job.problem.make_batch(rows, self._objective, self._singles, self.failures)
+            bounds = None if self._limit is None else self._limit.bounds
+            self._batches[rows] = self.job.problem.make_batch(
+                rows, self._objective, self._singles, self.failures, bounds
+            )
         return self._batches[rows]
 
     def _noise(self, task: Task) -> np.ndarray:

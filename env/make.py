@@ -25,7 +25,7 @@ from env.objectives.checks import check_dims, check_objective
 from env.objectives.evaluation import Failures
 from env.starts import Row, RowsVectorEnv
 from env.trial import Trial, try_episodes, try_once
-from env.tuning import TuningVectorEnv
+from env.tuning import Bounds, TuningVectorEnv
 
 TUNING_TIME_STEPS = 2
 
@@ -161,6 +161,7 @@ class Problem:
         objective: Objective | None,
         singles: list[Row] | None = None,
         failures: Failures | None = None,
+        bounds: Bounds | None = None,
     ) -> VectorEnv:
         """Builds a batch of rows that never resets by itself (``AutoresetMode.DISABLED``).
 
@@ -171,9 +172,10 @@ class Problem:
                 and those that it makes are added (None: all are made for this batch). Where the environment has a
                 batched form of its own, they are left alone.
             failures: lets evaluations of the objective fail (None: an exception in it ends the step).
+            bounds: of the knobs at which the objective is evaluated (None: [-1, 1]).
         """
         if objective is not None:
-            return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms, failures)
+            return TuningVectorEnv(objective, num_envs, self.slot_length(), self.evaluation_cost_ms, failures, bounds)
         if (native := self._native(num_envs)) is not None:
             return native
         rows = [] if singles is None else singles

@@ -6,7 +6,7 @@ Conditions do not change within an episode, and an episode is truncated after ``
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -19,6 +19,9 @@ from env.coordinates import snapped
 from env.objectives import OBJECTIVES, Objective
 from env.objectives.evaluation import Failures, timed_evaluation
 from env.randomness import key_of
+
+Bounds = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Takes conditions ``[m, conditions]``, returns the least and the largest knobs there, ``[m, knobs]`` each."""
 
 
 class TuningVectorEnv(VectorEnv):
@@ -43,6 +46,7 @@ class TuningVectorEnv(VectorEnv):
         time_steps: length of an episode.
         evaluation_cost_ms: latency added to each row of an evaluation, in milliseconds.
         failures: lets evaluations fail, which are NaN then (None: an exception in f ends the step).
+        bounds: of the knobs that are evaluated, which are values that they can have (None: [-1, 1]).
     """
 
     metadata = {"autoreset_mode": AutoresetMode.DISABLED}
@@ -54,13 +58,14 @@ class TuningVectorEnv(VectorEnv):
         time_steps: int = 2,
         evaluation_cost_ms: float = 0.0,
         failures: Failures | None = None,
+        bounds: Bounds | None = None,
         **kwargs: Any,
     ):
         self.objective = OBJECTIVES[objective](**kwargs) if isinstance(objective, str) else objective
         self.num_envs = num_envs
         self.time_steps = time_steps
         self.evaluation_cost_ms = evaluation_cost_ms
-        self._failures = failures
+        self._failures, self._bounds = failures, bounds
         self.single_observation_space = spaces.Box(-1.0, 1.0, (self.objective.dims,), np.float64)
         self.single_action_space = spaces.Box(-1.0, 1.0, (self.objective.knobs,), np.float64)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -72,6 +77,7 @@ class TuningVectorEnv(VectorEnv):
         self.constraints = np.zeros((num_envs, self.objective.constraints))
         self.row = 0
         self._state = np.zeros((num_envs, self.objective.dims))
+        self._low = self._high = np.empty((num_envs, self.objective.knobs))  # of knobs, where there are bounds
         self._value = np.full(num_envs, np.nan)
         self._seeds = [0] * num_envs
         self._elapsed = np.full(num_envs, time_steps)  # so that a step before the first reset is refused
@@ -118,7 +124,12 @@ class TuningVectorEnv(VectorEnv):
         self._state[rows] = snapped(starts[rows], self._steps)
         self._elapsed[rows] = 0
         self.seconds[rows] = 0.0
-        self._value[rows] = self._evaluate(rows) if options.get("evaluate_starts", True) else np.nan
+        if self._bounds is not None:
+            self._low, self._high = self._bounds(self._state[:, self.objective.knobs :])
+        self._value[rows] = np.nan
+        if options.get("evaluate_starts", True):
+            self._set_knobs(self._state[:, : self.objective.knobs].copy(), rows)
+            self._value[rows] = self._evaluate(rows)
         return self._state.copy(), {"objective": self._value.copy()}
 
     def _own_starts(self, seed: int | list[int] | None) -> np.ndarray:
@@ -145,13 +156,21 @@ class TuningVectorEnv(VectorEnv):
             rows = np.flatnonzero(self._elapsed >= self.time_steps).tolist()
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
         before = self._value.copy()
-        knobs = self.objective.knobs
-        self._state[:, :knobs] = snapped(np.clip(actions, -1, 1), self._steps[:knobs])
+        everywhere = np.ones(self.num_envs, bool)
+        self._set_knobs(actions, everywhere)
         self._elapsed += 1
-        self._value[:] = self._evaluate(np.ones(self.num_envs, bool))
+        self._value[:] = self._evaluate(everywhere)
         truncations = self._elapsed >= self.time_steps
         infos = {"objective": self._value.copy()}
         return self._state.copy(), before - self._value, np.zeros(self.num_envs, bool), truncations, infos
+
+    def _set_knobs(self, actions: np.ndarray, rows: np.ndarray) -> None:
+        """Sets the knobs of ``rows`` to the nearest ones that can be evaluated."""
+        knobs = self.objective.knobs
+        valid = snapped(np.clip(actions, -1, 1), self._steps[:knobs])
+        if self._bounds is not None:
+            valid = np.clip(valid, self._low, self._high)
+        self._state[rows, :knobs] = valid[rows]
 
 
 class TuningEnv(gymnasium.Env):

@@ -15,7 +15,7 @@ import numpy as np
 import tyro
 
 from actors.law import Law
-from actors.law_file import load_snapshot
+from actors.law_file import About, read_law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
 from env.errors import UsageError
@@ -71,7 +71,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
     config = _config_of(files)
     problem = config.problem()
     objective = problem.objective()
-    snapshot = _law_of(files, problem)
+    snapshot, about = _law_of(files, problem)
     if objective is None:
         if check:
             raise UsageError(f"--check {check}: only a tuning problem takes it, and --env {config.env} is none")
@@ -80,7 +80,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
         return summary
     checked = _check(files, config, snapshot, check)
     keep_failures = config.on_failure == "infeasible"
-    found = measure_regret(objective, Law(snapshot), keep_failures)
+    found = measure_regret(objective, Law(snapshot, about), keep_failures)
     if found is None:
         if not checked:
             raise UsageError(
@@ -115,8 +115,8 @@ def _config_of(files: RunDir) -> Config:
     return config
 
 
-def _law_of(files: RunDir, problem: Problem) -> Snapshot:
-    """Reads the law of a run.
+def _law_of(files: RunDir, problem: Problem) -> tuple[Snapshot, About]:
+    """Reads the law of a run, and what it is of.
 
     Raises:
         UsageError: there is none, it is damaged, or it is not one of the run's problem.
@@ -125,7 +125,7 @@ def _law_of(files: RunDir, problem: Problem) -> Snapshot:
     if not (path / "law.npz").is_file():
         raise UsageError(f"RUN_DIR {files.shown}: there is no law.npz in it yet; {how_to_go_on(files.shown)}")
     try:
-        snapshot = load_snapshot(path / "law.npz")
+        snapshot, about = read_law(path / "law.npz")
     except ValueError as error:
         raise UsageError(f"RUN_DIR {files.shown}: its law.npz is damaged or of another version: {error}") from None
     except OSError as error:
@@ -140,7 +140,7 @@ def _law_of(files: RunDir, problem: Problem) -> Snapshot:
     with np.errstate(all="ignore"):
         if not np.isfinite(Policy(snapshot).mode(np.zeros((1, spec.obs_dim)))).all():
             raise UsageError(f"RUN_DIR {files.shown}: its law.npz is damaged: what it does is not finite")
-    return snapshot
+    return snapshot, about
 
 
 def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.law import centre_states
-from actors.policy import Policy
+from actors.policy import Policy, centre_states
 from actors.snapshot import NetworkSpec
 from env.coordinates import value_on_step
 from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages

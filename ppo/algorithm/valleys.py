@@ -12,8 +12,7 @@ import dataclasses
 
 import numpy as np
 
-from actors.law import centre_states
-from actors.policy import Policy, normalise
+from actors.policy import Policy, centre_states, normalise
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.components import acted_components, component_means, ignore_knobs, slot_weights

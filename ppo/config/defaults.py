@@ -59,7 +59,7 @@ GAE_ONLY = ("gamma", "reward", "transform")
 """Fields that only GAE uses; one of them given asks for it."""
 TUNING_ONLY = (
     *("reward", "transform", "evaluation_cost_ms", "evaluations", "check", "reuse", "on_failure"),
-    *("model", "components"),
+    *("model", "components", "start_law", "step_limit"),
 )
 """Fields that only a tuning problem uses."""
 WITHOUT_TUNING = {"model": "none", "components": 1, "on_failure": "stop"}

@@ -60,6 +60,12 @@ class Config:
     reuse: tuple[str, ...] = ()
     """Run directories, or CSV files with columns x_0 .., c_0 .. and f, whose evaluations the run starts from
     (tuning)."""
+    start_law: str | None = None
+    """A law that is in use, from whose knobs no evaluation is far, as a run directory or a law's file; constant for the
+    middle of the ranges. With --step-limit and --evaluations (tuning)."""
+    step_limit: float | None = None
+    """How far evaluated knobs may lie from those of --start-law at the same conditions, as a share of their range
+    (usual: 0.02 to 0.2) (tuning)."""
     on_failure: Literal["stop", "infeasible"] = "stop"
     """What follows from an evaluation of f that raises an exception, is not finite, or ends its driver or takes longer
     than --driver-timeout again and again: stop ends the run, infeasible counts it as worse than any other (tuning)."""

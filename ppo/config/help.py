@@ -17,7 +17,7 @@ FIRST = (*("env", "evaluations", "check", "drivers", "run_dir", "resume", "reuse
 GROUPS: dict[str, tuple[str, ...]] = {
     "problem": ("dims", "knobs", "env_kwargs", "time_steps", "evaluation_cost_ms"),
     "length": ("training_steps", "episodes", "eval_every", "eval_episodes", "config", "warm_start"),
-    "start": ("sampler", "candidates"),
+    "start": ("sampler", "candidates", "start_law", "step_limit"),
     "drivers and files": (
         *("backend", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds", "record"),
         *("torch_threads", "pictures", "track", "profile"),

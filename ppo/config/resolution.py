@@ -151,6 +151,11 @@ def check_ranges(config: Config) -> None:
         value = getattr(config, name)
         if value is not None and not 0 < value < float("inf"):
             raise UsageError(f"{flag(name)} {value}: must be above 0")
+    if config.step_limit is not None and not 0 < config.step_limit <= 1:
+        raise UsageError(f"--step-limit {config.step_limit:g}: must be above 0 and at most 1, a share of the range")
+    if (config.start_law is None) != (config.step_limit is None):
+        given, other = ("start_law", "--step-limit R") if config.step_limit is None else ("step_limit", "--start-law")
+        raise UsageError(f"{flag(given)} {getattr(config, given)}: needs {other} beside it")
     if 0 < config.check < LEAST_CHECK:
         raise UsageError(f"--check {config.check}: must be at least {LEAST_CHECK}, or 0 for no check")
     _check_largest(config)
@@ -201,7 +206,11 @@ def _check_bench(config: ResolvedConfig, problem: Problem) -> None:
 
 
 def _check_labels(config: ResolvedConfig, problem: Problem) -> None:
-    """Checks that each combination of a problem's choices has a component."""
+    """Checks that each combination of a problem's choices has a component; with a step limit there may be none."""
+    if config.step_limit is not None and problem.describe().labelled:
+        raise UsageError(
+            f"--step-limit {config.step_limit:g}: --env {config.env} has choices, of which no value is near to another"
+        )
     if problem.family == "tuning" and config.components < (least := problem.describe().combinations):
         raise UsageError(
             f"--components {config.components}: --env {config.env} has {least} combinations of its choices, and each "
@@ -222,6 +231,10 @@ def _check_drivers(config: ResolvedConfig, problem: Problem) -> None:
 
 def _check_components(config: ResolvedConfig) -> None:
     """Checks what several components and a model need."""
+    if config.step_limit is not None and config.model == "none":
+        raise UsageError(
+            f"--step-limit {config.step_limit:g}: only with a model, which a budget brings: --evaluations N"
+        )
     if config.model != "none":  # before the components, which it may have set
         if config.evaluations is None:
             raise UsageError(f"--model {config.model}: needs a budget, --evaluations N")

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from actors.law import Law, centre_states
+from actors.law import Law
+from actors.policy import centre_states
 from actors.seeding import Stream, generator
 from actors.snapshot import Snapshot
+from actors.step_limit import StepLimit
 from ppo.evaluation.regret import regret_conditions
 from ppo.evaluation.statistics import scaled, student_interval, told_apart
 
-ROUNDS = 3  # the law, the best constant knobs by a model, and the mean of the law's knobs
 REPEATED = 5  # every fifth slot of a round repeats the conditions of the one before, to tell the noise of f
 
 PERCENT = (
@@ -21,19 +22,27 @@ PERCENT = (
 )  # shares of the mean of f from and to which a gain is told in percent: f may be 1e6 and little more
 
 
-def check_starts(seed: int, evaluations: int, knobs: int, conditions: int) -> np.ndarray:
-    """Returns the states at which a round of a check evaluates, ``[evaluations // 3, knobs + conditions]``.
+def rounds_of(limited: bool) -> int:
+    """Returns the number of rounds of a check, which are of the same conditions.
 
-    A check with more evaluations begins with those of one with fewer.
+    They are of the law, of the best constant knobs by a model, and of the mean of the law's knobs; or, where knobs may
+    not be far from those of a start law, of the law and of that one.
+    """
+    return 2 if limited else 3
+
+
+def check_starts(seed: int, slots: int, knobs: int, conditions: int) -> np.ndarray:
+    """Returns the states at which a round of a check evaluates, ``[slots, knobs + conditions]``.
+
+    A check with more slots begins with those of one with fewer.
 
     Args:
         seed: seed of the run; training and its evaluations use none of these conditions.
-        evaluations: what the whole check may spend.
+        slots: of each round.
         knobs, conditions: their numbers.
     """
     from scipy.stats import qmc  # imported here, since it is slow to load
 
-    slots = evaluations // ROUNDS
     sobol = qmc.Sobol(conditions, rng=generator(seed, 0, Stream.CHECK))
     drawn = 2 * sobol.random_base2(int(np.ceil(np.log2(slots)))) - 1
     distinct = np.cumsum(~_repeats(slots)) - 1
@@ -53,12 +62,12 @@ def mean_knobs(snapshot: Snapshot) -> np.ndarray:
     return law(regret_conditions(law.conditions)).mean(axis=0)
 
 
-def cost_words(evaluations: int) -> str:
+def cost_words(evaluations: int, limit: StepLimit | None) -> str:
     """Returns what a check that may spend so many evaluations costs, in words."""
-    return (
-        f"--check: {evaluations // ROUNDS * ROUNDS} more evaluations of f, a third under the law and a third under "
-        f"each of two constant knobs, at the same fresh conditions"
-    )
+    rounds = rounds_of(limit is not None)
+    which = "a third under the law and a third under each of two constant knobs"
+    which = which if limit is None else "half of them under the law and half under the start law"
+    return f"--check: {evaluations // rounds * rounds} more evaluations of f, {which}, at the same fresh conditions"
 
 
 @dataclass(frozen=True)
@@ -69,8 +78,9 @@ class Check:
         evaluations: evaluations that it took.
         conditions: number of distinct conditions.
         law_mean: mean of f under the law.
-        constant_mean: mean of f under the better of two constant knobs.
-        constant_knobs: those knobs.
+        constant_mean: mean of f under the better of two constant knobs; where knobs may not be far from those of a
+            start law, under that one.
+        constant_knobs: those knobs; empty for a start law.
         gain: mean of f under the constant knobs minus that under the law.
         gain_interval: half of the 95 % interval of the gain, by Student's t over the conditions.
         noise: standard deviation of f at the same knobs and conditions.
@@ -99,16 +109,20 @@ class Check:
     def words(self) -> str:
         """Returns the outcome in a sentence."""
         if self.failed or self.constant_failed:
-            each = self.evaluations // ROUNDS
+            each = self.evaluations // rounds_of(not self.constant_knobs)
             return (
                 f"{self._comparison()}; f failed in {self.failed} of {each} evaluations under the law and in "
-                f"{self.constant_failed} under the constant knobs, which are left out"
+                f"{self.constant_failed} under {self._other('the ')}, which are left out"
             )
         return self._comparison()
 
+    def _other(self, article: str = "") -> str:
+        """Returns what the law is compared with, in words."""
+        return f"{article}constant knobs" if self.constant_knobs else "the start law"
+
     def _comparison(self) -> str:
         if not self.conditions:
-            return "not to be told from constant knobs: under each condition f failed with one or the other"
+            return f"not to be told from {self._other()}: under each condition f failed with one or the other"
         where = f"{self.conditions} fresh conditions, 95 %; noise of f {self.noise:.2g}"
         means = f"mean of f {' against '.join(told_apart(self.law_mean, self.constant_mean))}; {where}"
         size, half, unit = abs(self.gain), self.gain_interval, ""
@@ -116,12 +130,12 @@ class Check:
             size, half, unit = 100 * size / self.constant_mean, 100 * half / self.constant_mean, " %"
         amount, advice = f"by {_short(size, 3)}{unit} +- {_short(half, 2)}", "spend more, or do not use it"
         if self.gain > self.gain_interval:
-            return f"better {amount} than the best constant knobs ({means})"
+            return f"better {amount} than {self._other('the best ')} ({means})"
         if self.gain < -self.gain_interval:
-            return f"worse than constant knobs {amount}: {advice} ({means})"
+            return f"worse than {self._other()} {amount}: {advice} ({means})"
         if self.gain > 0:  # a few conditions may not suffice to see even a large gain
-            return f"perhaps better, {amount}, than constant knobs: check with more evaluations ({means})"
-        return f"no better than constant knobs: {advice} ({means})"
+            return f"perhaps better, {amount}, than {self._other()}: check with more evaluations ({means})"
+        return f"no better than {self._other()}: {advice} ({means})"
 
 
 def _tells(share: float) -> bool:
@@ -139,8 +153,8 @@ def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> 
 
     Args:
         law: f under the law, ``[slots]``.
-        constants: f ``[slots]`` by constant knobs; those are compared with that failed least, and of these the ones
-            with the least mean.
+        constants: f ``[slots]`` by constant knobs, of a start law by none; those are compared with that failed least,
+            and of these the ones with the least mean.
 
     An evaluation that failed is NaN.
     """
@@ -156,7 +170,7 @@ def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> 
     differences = np.concatenate([f[twice] - f[twice - 1] for f in (law, *constants.values())])
     small, exponent = scaled(differences)
     return Check(
-        evaluations=len(law) * ROUNDS,
+        evaluations=len(law) * (1 + len(constants)),
         conditions=len(own),
         law_mean=_mean(own),
         constant_mean=_mean(other),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.law import centre_states
+from actors.policy import centre_states
 from actors.trajectory import Trajectory
 from env.objectives import solution
 from env.objectives.evaluation import kept

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from actors.law import Law
+from actors.law_file import About
 from actors.snapshot import Snapshot
+from actors.step_limit import StepLimit
 from env.objectives import Objective, evaluate, solution
 from env.objectives.evaluation import Failures
 from ppo.algorithm.conditions import fixed_conditions
@@ -77,7 +79,7 @@ def measure_regret(objective: Objective, law: Law, keep_failures: bool = False) 
     return Regret(conditions, knobs, _evaluated(objective, knobs, conditions, keep_failures), *solved)
 
 
-def known_regret(config: ResolvedConfig, snapshot: Snapshot) -> dict[str, dict[str, float]]:
+def known_regret(config: ResolvedConfig, snapshot: Snapshot, limit: StepLimit | None) -> dict[str, dict[str, float]]:
     """Returns the median regrets of a law and of the best constant knobs for the summary of a run with a budget.
 
     They count as no evaluations. Empty for a run without a budget, which is scored in training, and where the optimum
@@ -85,7 +87,7 @@ def known_regret(config: ResolvedConfig, snapshot: Snapshot) -> dict[str, dict[s
     """
     objective = config.problem().objective() if config.evaluations else None
     keep = config.on_failure == "infeasible"
-    found = measure_regret(objective, Law(snapshot), keep) if objective else None
+    found = measure_regret(objective, Law(snapshot, About(limit=limit)), keep) if objective else None
     if objective is None or found is None:
         return {}
     constant = constant_regret(objective, found, keep)

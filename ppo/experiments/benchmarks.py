@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 
 from actors.job import Kind, Task
-from actors.law import centre_states
+from actors.policy import centre_states
 from actors.pools.auto import AutoPool
 from actors.pools.processes import ProcessPool
 from actors.rollout import Collector

@@ -24,9 +24,7 @@ from ppo.training.timing import Timing
 
 
 def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Check:
-    """Evaluates f under a law and under two constant knobs, at the same conditions.
-
-    One are the best constant knobs by a model of what the run evaluated, the other ones the mean of the law's.
+    """Evaluates f under a law and under two constant knobs, or the start law, at the same conditions.
 
     Args:
         rounds: runs the rounds.
@@ -38,9 +36,8 @@ def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Ch
     rounds.sync()
     law = _last(rounds.run(Kind.CHECK, snapshot.version, snapshot))
     constants = {}
-    for kind, knobs in constant_knobs(job, files, snapshot).items():
-        found = rounds.run(kind, snapshot.version, constant_snapshot(snapshot, knobs))
-        constants[tuple(knobs.tolist())] = _last(found)
+    for kind, (knobs, other) in compared(job, files, snapshot).items():
+        constants[knobs] = _last(rounds.run(kind, snapshot.version, other))
     return compare(law, constants)
 
 
@@ -49,11 +46,18 @@ def _last(trajectory: Trajectory) -> np.ndarray:
     return kept(trajectory.objectives[:, -1], trajectory.constraints[:, -1]).copy()
 
 
-def constant_knobs(job: Job, files: RunDir, snapshot: Snapshot) -> dict[Kind, np.ndarray]:
-    """Returns the constant knobs ``[knobs]`` that a law is compared with, by the kind of their round."""
+def compared(job: Job, files: RunDir, snapshot: Snapshot) -> dict[Kind, tuple[tuple[float, ...], Snapshot]]:
+    """Returns what a law is compared with by the kind of its round: constant knobs and the policy that gives them.
+
+    They are the best constant knobs by a model of what the run evaluated, and the mean of the law's. Where knobs may
+    not be far from those of a start law, it is that one, which has no constant knobs.
+    """
+    if job.limit is not None:
+        return {Kind.CHECK_CONSTANT: ((), snapshot)}  # drivers know the start law
     x, c, f = paid_before(files, snapshot.version, job.keep_failures)
     best = estimated_best_constant(x, c, f, job.description.knob_steps)
-    return {Kind.CHECK_CONSTANT: best, Kind.CHECK_MEAN: Policy(snapshot).valid(mean_knobs(snapshot))}
+    constants = {Kind.CHECK_CONSTANT: best, Kind.CHECK_MEAN: Policy(snapshot).valid(mean_knobs(snapshot))}
+    return {kind: (tuple(x.tolist()), constant_snapshot(snapshot, x)) for kind, x in constants.items()}
 
 
 def paid_before(files: RunDir, step: int, keep_failures: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -77,7 +81,7 @@ def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Ch
     """
     if not (files.path / NAME).is_file():
         raise UsageError(f"RUN_DIR {files.shown}: there is no {NAME} in it, in which the evaluations would be kept")
-    job = make_job(config, None)
+    job = make_job(config, None, run_dir=files.path)
     archive = RunArchive(config, job, files.path, f"RUN_DIR {files.shown}")
     with (
         make_pool(job, config.drivers, config.backend, config.driver_timeout, config.close_timeout) as pool,

@@ -1,5 +1,8 @@
 """What the drivers of a training run are asked to run."""
 
+import dataclasses
+import pathlib
+
 import numpy as np
 from gymnasium import spaces
 
@@ -8,20 +11,30 @@ from env.description import Description
 from ppo.config import ResolvedConfig
 from ppo.config.budget import MOST_SLOTS, planned_rounds
 from ppo.config.resolved import starts_are_evaluated
-from ppo.evaluation.check import check_starts
+from ppo.evaluation.check import check_starts, rounds_of
+from ppo.training.start_law import step_limit
 
 
-def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: str | None = None) -> Job:
+def make_job(
+    config: ResolvedConfig,
+    eval_starts: np.ndarray | None,
+    profile: str | None = None,
+    run_dir: pathlib.Path | None = None,
+) -> Job:
     """Makes the job of a training run.
 
     Args:
         config: what to train.
         eval_starts: states at which a law is evaluated, ``[m, dims]``; None outside tuning.
         profile: directory that driver processes write their profiles to; None for no profiles.
+        run_dir: directory of the run, which holds its start law once it has begun.
+
+    Raises:
+        UsageError: the start law cannot be used.
     """
     problem = config.problem()
     length = 1 if eval_starts is not None else problem.describe().episode_limit or config.time_steps
-    return Job(
+    job = Job(
         problem,
         config.sampler,
         config.candidates,
@@ -40,6 +53,7 @@ def make_job(config: ResolvedConfig, eval_starts: np.ndarray | None, profile: st
         pairs=MOST_SLOTS,
         keep_failures=config.on_failure == "infeasible",
     )
+    return dataclasses.replace(job, limit=step_limit(config, job, run_dir))
 
 
 def _planned(config: ResolvedConfig, dims: int) -> tuple[int, int]:
@@ -50,7 +64,8 @@ def _planned(config: ResolvedConfig, dims: int) -> tuple[int, int]:
 
 def _check_starts(config: ResolvedConfig, described: Description) -> np.ndarray:
     knobs = described.action_dim
-    return check_starts(config.seed, config.check, knobs, described.obs_dim - knobs)
+    slots = config.check // rounds_of(config.step_limit is not None)
+    return check_starts(config.seed, slots, knobs, described.obs_dim - knobs)
 
 
 def unscaled_words(config: ResolvedConfig, job: Job) -> str:

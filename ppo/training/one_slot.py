@@ -20,10 +20,10 @@ from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import ResolvedConfig, resolve
 from ppo.config.budget import LEAST_CHECK
 from ppo.data.rows import row_type, rows_of
-from ppo.evaluation.check import ROUNDS, constant_snapshot
+from ppo.evaluation.check import rounds_of
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.archiving import RunArchive
-from ppo.training.checking import constant_knobs
+from ppo.training.checking import compared
 from ppo.training.job import make_job
 from ppo.training.resume import imitate_reused, restore
 from ppo.training.run_dir import RunDir
@@ -85,7 +85,8 @@ def _resolved(files: RunDir, slot: int | None) -> ResolvedConfig:
     given = files.config("RUN_DIR")
     try:
         if slot is not None and not given.check and given.problem().family == "tuning":
-            given = dataclasses.replace(given, check=max(LEAST_CHECK, ROUNDS * (slot + 1)))
+            rounds = rounds_of(given.step_limit is not None)
+            given = dataclasses.replace(given, check=max(LEAST_CHECK, rounds * (slot + 1)))
         return resolve(given)
     except UsageError as error:
         raise UsageError(f"RUN_DIR {files.shown}: by its config.json, {error}") from None
@@ -122,7 +123,7 @@ class SlotOfRun:
         if self.tuning and run_again:
             raise UsageError("--from-start: only for an environment that is no tuning problem, whose archive answers")
         torch.set_num_threads(config.torch_threads)
-        self._job = make_job(config, make_evaluator(config)[1])
+        self._job = make_job(config, make_evaluator(config)[1], run_dir=files.path)
         self._archive = RunArchive(config, self._job, files.path, f"RUN_DIR {files.shown}")
         with threadpool_limits(1, "blas"):  # as in training: more threads may change the last bits
             learner = self._learner(config, step)
@@ -186,7 +187,9 @@ class SlotOfRun:
             if kind not in (None, learner.kind):
                 raise UsageError(f"--kind {kind.name.lower()}: training step {step} is of {learner.kind.name.lower()}")
             kind = learner.kind
-        slots = 0 if kind in CHECKS and self._job.problem.family != "tuning" else self._job.slots(kind)
+        limited = kind == Kind.CHECK_MEAN and self._job.limit is not None
+        none = limited or (kind in CHECKS and self._job.problem.family != "tuning")
+        slots = 0 if none else self._job.slots(kind)
         if not 0 <= slot < slots:
             has = f"has slots 0 to {slots - 1}" if slots else "has none"
             raise UsageError(f"--slot {slot}: a round of {kind.name.lower()} {has}")
@@ -199,7 +202,7 @@ class SlotOfRun:
             return learner.round_snapshot()
         law = learner.snapshot()
         if kind in (Kind.CHECK_CONSTANT, Kind.CHECK_MEAN):
-            return constant_snapshot(law, constant_knobs(self._job, self._files, law)[kind])
+            return compared(self._job, self._files, law)[kind][1]
         return law
 
     def run(self) -> SlotRun:

@@ -31,7 +31,7 @@ def about_law(config: ResolvedConfig, job: Job, law: Snapshot, summary: dict[str
     problem = signature(job)
     if described.coordinates is not None:
         knobs, conditions = described.coordinates
-        return About(problem, knobs, conditions, provenance=provenance)
+        return About(problem, knobs, conditions, provenance=provenance, limit=job.limit)
     assert described.shown_space is not None, "an environment shows its observations in some space"
     shown, actions = space_as_json(described.shown_space), space_as_json(described.action_space)
     return About(problem, observations=shown, actions=actions, provenance=provenance)

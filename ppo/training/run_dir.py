@@ -17,6 +17,7 @@ import numpy as np
 
 from actors.law_file import About, save_law
 from actors.snapshot import Snapshot
+from actors.step_limit import StepLimit
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig
 from ppo.config.command_line import FROM_NOW_ON
@@ -37,7 +38,11 @@ from ppo.training.checkpoint import load_checkpoint, save_checkpoint
 
 Row = dict[str, float]
 MISSING = "nan"
-WRITTEN = ("config.json", "archive.bin", "checkpoint.npz", "law.npz", "metrics.csv", "summary.json", "timing.json")
+START_LAW = "start_law.npz"
+WRITTEN = (
+    *("config.json", "archive.bin", "checkpoint.npz", "law.npz", "metrics.csv", "summary.json", "timing.json"),
+    START_LAW,
+)
 """Files that only a training writes."""
 
 
@@ -87,8 +92,8 @@ class RunDir:
     def checkpoint(self) -> pathlib.Path:
         return self.path / "checkpoint.npz"
 
-    def create(self, config: ResolvedConfig) -> None:
-        """Makes the directory of a new run.
+    def create(self, config: ResolvedConfig, limit: StepLimit | None = None) -> None:
+        """Makes the directory of a new run, which keeps the start law of a limit: its own run may be removed.
 
         Raises:
             UsageError: it cannot be made, or another run has begun in it.
@@ -97,6 +102,8 @@ class RunDir:
         try:
             make_directories(self.path)
             write_new(self.path / "config.json", config.to_json().encode())
+            if limit is not None and limit.start is not None:
+                self.write_law(limit.start, About(limit=limit.within), START_LAW)
         except FileExistsError:
             raise UsageError(f"--run-dir {self.shown}: another run has just begun in it") from None
         except OSError as error:
@@ -221,11 +228,11 @@ class RunDir:
         write_atomically(self.path / name, (json.dumps(known, indent=2, allow_nan=False) + "\n").encode())
         return known
 
-    def write_law(self, snapshot: Snapshot, about: About | None = None) -> None:
-        """Writes ``law.npz``: a law, and what it says of itself."""
+    def write_law(self, snapshot: Snapshot, about: About | None = None, name: str = "law.npz") -> None:
+        """Writes ``law.npz`` or ``start_law.npz``: a law, and what it says of itself."""
         buffer = io.BytesIO()
         save_law(buffer, snapshot, about)
-        write_atomically(self.path / "law.npz", buffer.getvalue())
+        write_atomically(self.path / name, buffer.getvalue())
 
     def eval_summary(self, evaluator: Evaluator) -> dict[str, Any]:
         """Returns statistics of the evaluations, over the thesis's first and last 1,000 training steps.

@@ -3,6 +3,7 @@
 from typing import Any
 
 from actors.snapshot import Snapshot
+from actors.step_limit import StepLimit
 from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
 from ppo.evaluation.check import Check
@@ -10,7 +11,12 @@ from ppo.evaluation.regret import known_regret
 
 
 def summarise(
-    config: ResolvedConfig, learner: Learner, law: Snapshot, spent: dict[str, Any], check: Check | None
+    config: ResolvedConfig,
+    learner: Learner,
+    law: Snapshot,
+    spent: dict[str, Any],
+    check: Check | None,
+    limit: StepLimit | None = None,
 ) -> dict[str, Any]:
     """Returns the summary of a run.
 
@@ -20,6 +26,7 @@ def summarise(
         law: the law or policy that came of it.
         spent: what the run took, and its scores, by name.
         check: what a check of the law found; None where there was none.
+        limit: how far the law's knobs may lie from those of a start law; None for no limit.
     """
     summary: dict[str, Any] = {
         "policy_sha256": law.sha256,
@@ -32,7 +39,7 @@ def summarise(
         summary["check"] = check.as_json()
     if (judgement := learner.judgement()) is not None:
         summary["model"] = judgement.as_json()
-    return summary | known_regret(config, law)
+    return summary | known_regret(config, law, limit)
 
 
 def evaluations_of(summary: dict[str, Any]) -> int:

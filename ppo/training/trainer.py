@@ -110,7 +110,7 @@ class Trainer(Asks):
         self._resume, self._without_normaliser = resume, collect_without_normaliser
         torch.set_num_threads(config.torch_threads)
         self.evaluator, eval_starts = make_evaluator(config)
-        self.job = make_job(config, eval_starts, str(self.files.path) if profile else None)
+        self.job = make_job(config, eval_starts, str(self.files.path) if profile else None, self.files.path)
         self._archive = RunArchive(
             config, self.job, self.files.path, f"--resume {self.files.shown}" if resume else None
         )
@@ -137,7 +137,7 @@ class Trainer(Asks):
                 stack.enter_context(self.files.taken_up(config))
             self.pool = stack.enter_context(pool_of(self.job, config))
             if not self._resume:
-                self.files.create(config)
+                self.files.create(config, self.job.limit)
                 stack.enter_context(self.files.locked())
             self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
             for words in filter(None, (self._archive.too_few, unscaled_words(config, self.job))):
@@ -271,7 +271,7 @@ class Trainer(Asks):
         check = None
         if self.config.check:
             self.timing.begin_step()
-            self._progress.message(cost_words(self.config.check))
+            self._progress.message(cost_words(self.config.check, self.job.limit))
             check = run_check(self.rounds, self.job, self.files, self.learner.snapshot())
         self.timing.stop()
         self._progress.close()
@@ -287,7 +287,7 @@ class Trainer(Asks):
             "eval": self.files.eval_summary(self.evaluator),
             "resources": self._resources.summary(),
         }
-        summary = summarise(self.config, self.learner, snapshot, spent, check)
+        summary = summarise(self.config, self.learner, snapshot, spent, check, self.job.limit)
         rows = evaluated(self.files, self.job)
         about = dataclasses.replace(about_law(self.config, self.job, snapshot, summary), tried=tried(rows))
         self.files.write_law(snapshot, about)

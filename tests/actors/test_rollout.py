@@ -8,7 +8,7 @@ import pytest
 
 from actors import NetworkSpec, Snapshot
 from actors.job import PLANNED, Job, Kind, Task
-from actors.law import centre_states
+from actors.policy import centre_states
 from actors.rollout import Collector, job_sampler
 from env import Problem, UsageError
 from tests.actors.mixtures import mixture, random_plan

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.law import centre_states
+from actors.policy import centre_states
 from actors.single import single_mode
 from tests.actors.mixtures import mixture, random_critic, spec_of
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.law import centre_states
-from actors.policy import Policy
+from actors.policy import Policy, centre_states
 from actors.snapshot import NetworkSpec, Snapshot
 from ppo.algorithm.gate import fit_gate
 from ppo.algorithm.model.gaussian_process import GaussianProcess

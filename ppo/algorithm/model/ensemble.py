@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from actors.step_limit import StepLimit
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 
 NETWORKS, WIDTHS = 4, (64, 64)
@@ -37,6 +38,8 @@ class Ensemble:
         targets = process.warped(values)
         self._level, self._scale = float(targets.mean()), float(targets.std()) or 1.0
         self._layers = trained(_drawn(states.shape[1], rng), states, (targets - self._level) / self._scale, rng)
+
+    limit: StepLimit | None = None  # only a process has one
 
     def mean(self, states: np.ndarray) -> np.ndarray:
         """Returns the warped f expected at states ``[m, dims]``, ``[m]``."""

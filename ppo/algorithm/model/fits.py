@@ -13,6 +13,7 @@ from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import SIDES, GaussianProcess, Hyperparameters, factored
 from ppo.algorithm.state import State
 
+GAIN_LIMIT = 5.0  # nats
 INFORMING = 20_000_000_000  # evaluations times the square of those taken that inform a process at the most
 
 
@@ -44,6 +45,11 @@ class Fit:
             return informed(process, evidence.states[some], evidence.values[some])
         except np.linalg.LinAlgError:
             return process
+
+
+def mean_gain(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Returns by how much densities ``[m]`` are larger than others in the mean, of which no single one counts much."""
+    return float(np.clip(ours - theirs, -GAIN_LIMIT, GAIN_LIMIT).mean())
 
 
 def state_of(made_of: Fit | None) -> State:

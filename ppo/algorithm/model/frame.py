@@ -6,8 +6,8 @@ in these coordinates: what the model learns at one condition holds at the others
 
 import numpy as np
 
-from actors.law import centre_states
-from actors.policy import Policy
+from actors.policy import Policy, centre_states
+from actors.step_limit import StepLimit
 from ppo.algorithm.model.evidence import some_of
 
 LEAST_RADIUS = 0.01
@@ -55,6 +55,28 @@ class Frame:
 def means_at(policy: Policy, conditions: np.ndarray) -> np.ndarray:
     """Returns the knobs of each component in use at conditions ``[m, conditions]``, ``[m, components, knobs]``."""
     return policy.valid(policy.proposals(centre_states(conditions, policy.spec.action_dim))[:, policy.live])
+
+
+def window_of(
+    frame: Frame | None, limit: StepLimit | None, conditions: np.ndarray, knobs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the least and the largest knobs of a frame within a limit, at conditions ``[m, conditions]``.
+
+    Args:
+        frame: of a process; None for one of the whole range.
+        limit: how far knobs may lie from those of a start law; None for no limit.
+        conditions: ``[m, conditions]``.
+        knobs: their number.
+
+    Returns:
+        Two arrays ``[m, knobs]``.
+    """
+    shape = len(conditions), knobs
+    low, high = (np.full(shape, -1.0), np.ones(shape)) if frame is None else frame.window(conditions)
+    if limit is None:
+        return low, high
+    bounds = limit.bounds(conditions)
+    return np.clip(low, *bounds), np.clip(high, *bounds)
 
 
 def nearest(policy: Policy, states: np.ndarray, least: int, most: int, least_radius: float) -> tuple[np.ndarray, float]:

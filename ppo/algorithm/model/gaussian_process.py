@@ -18,7 +18,8 @@ from scipy.optimize import minimize
 
 from actors.critic import Critic, stretched, unwarped
 from actors.kernels import KERNEL_NAMES, KernelName
-from ppo.algorithm.model.frame import Frame
+from actors.step_limit import StepLimit
+from ppo.algorithm.model.frame import Frame, window_of
 from ppo.algorithm.model.kernels import KERNELS, Kernel
 from ppo.algorithm.model.region import Avoided
 
@@ -98,11 +99,13 @@ class GaussianProcess:
         factor: lower Cholesky factor of their covariance, as a share of the variance, ``[n, n]``.
         weights: what the kernel at each state is multiplied with, ``[n]``.
         repeats: evaluations for each state that it knows of, in the mean: 1, or more where ``informed`` made it.
+        limit: how far knobs may lie from those of a start law; None for no limit.
         region: where f is likely to fail or to break a constraint, and its mean is as bad as can be, that with a std
             excepted; None for none.
     """
 
     repeats = 1.0
+    limit: StepLimit | None = None
     region: Avoided | None = None
 
     def __init__(
@@ -134,9 +137,7 @@ class GaussianProcess:
 
     def window(self, conditions: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns between which knobs it predicts at conditions ``[m, conditions]``, ``[m, knobs]`` each."""
-        if self.frame is not None:
-            return self.frame.window(conditions)
-        return np.full((len(conditions), knobs), -1.0), np.ones((len(conditions), knobs))
+        return window_of(self.frame, self.limit, conditions, knobs)
 
     def warped(self, values: np.ndarray) -> np.ndarray:
         """Returns the warp of values of f; it goes on linearly beyond those that were evaluated."""

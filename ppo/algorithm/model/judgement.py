@@ -17,6 +17,7 @@ from ppo.algorithm.model.surrogate import Surrogate
 CONDITIONS = 256
 BOUNDED, BOUND = 64, 2.0  # conditions at which lower bounds are searched, and how many stds they lie below the mean
 PAYS = 0.01  # share of what the law gains over constant knobs, above which more evaluations pay
+CONSTANT, START = "the best constant knobs", "the start law"
 TRIED, REFINEMENTS = 64, 6  # constant knobs at a time, and how often neighbours of the best ones are tried
 
 
@@ -26,7 +27,8 @@ class Judgement:
 
     Attributes:
         law: mean f of the law.
-        constant: mean f of the constant knobs that are best by the model.
+        constant: mean f of the constant knobs that are best by the model; of the start law, where knobs may not be
+            far from those of one.
         left: mean f by which the best knobs may lie below the law's: down to the least lower bound of the model, two
             standard deviations below its mean.
         least_known: the conditions under which the model is least certain of the law.
@@ -44,6 +46,7 @@ class Judgement:
     more_pays: bool
     gain: float
     where: str
+    beside: str = CONSTANT
 
     @property
     def words(self) -> str:
@@ -51,7 +54,7 @@ class Judgement:
         advice = "more evaluations may pay" if self.more_pays else "more evaluations would hardly pay"
         doubt = "" if self.gain >= 0 else ", which predicted the last rounds badly and is not to be relied on"
         return (
-            f"by the model{doubt}, a mean f of {self.law:.4g} beside {self.constant:.4g} with the best constant knobs, "
+            f"by the model{doubt}, a mean f of {self.law:.4g} beside {self.constant:.4g} with {self.beside}, "
             f"and up to about {self.left:.2g} left to gain: {advice}; it knows least at {self.where}, f to "
             f"+- {self.uncertainty:.2g}"
         )
@@ -64,13 +67,18 @@ class Judgement:
 def judge(surrogate: Surrogate, snapshot: Snapshot) -> Judgement:
     """Judges the law in a snapshot by the model that it was made with."""
     conditions = 2 * qmc.Sobol(surrogate.conditions, scramble=False).random(CONDITIONS) - 1
-    states = law_states(snapshot, conditions)
+    limit = surrogate.step_limit
+    states = law_states(snapshot, conditions, limit)
     process = surrogate.process_for(states)
     mean, std = process.mean_and_std(states)
     expected = process.unwarped(mean)
     law = float(expected.mean())
     policy = Policy(snapshot)
-    constant = _constant(surrogate.whole, policy, states[:, : surrogate.knobs], conditions)
+    if limit is None:
+        constant = _constant(surrogate.whole, policy, states[:, : surrogate.knobs], conditions)
+    else:
+        start = np.concatenate([limit.start_knobs(conditions), conditions], axis=1)
+        constant = float(surrogate.whole.unwarped(surrogate.whole.mean(start)).mean())
     left = float((expected[:BOUNDED] - _lower_bounds(process, policy, states[:BOUNDED])).mean())
     upper = process.unwarped(mean + std) - expected
     least = int(np.argmax(upper))
@@ -85,6 +93,7 @@ def judge(surrogate: Surrogate, snapshot: Snapshot) -> Judgement:
         more_pays,
         float(surrogate.gain),
         _in_words(known, surrogate),
+        CONSTANT if limit is None else START,
     )
 
 

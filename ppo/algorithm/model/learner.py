@@ -26,6 +26,7 @@ from ppo.algorithm.model.judgement import Judgement, judge
 from ppo.algorithm.model.planning import design, plan_round
 from ppo.algorithm.model.settling import (
     Effort,
+    begun,
     followed,
     fresh_states,
     gate_suffices,
@@ -70,12 +71,12 @@ class ModelLearner(Learner):
         assert config.evaluations is not None, "a model needs a budget"
         self.surrogate = Surrogate(spec, reused + config.evaluations, job.description.constraints)
         self.surrogate.take_coordinates(job.description.coordinates)
-        self._job, self._imagined, self._collected = job, 0, 0
-        self._limited = job.description.constraints > 0
-        self._without_critic = self._limited  # a critic knows of f alone
+        self.surrogate.step_limit = job.limit
+        self._job, self._imagined, self._collected, self._kept = job, 0, 0, False
+        self._limited = self._without_critic = job.description.constraints > 0  # a critic knows of f alone
+        self._take(begun(self._policy_snapshot(), job.limit, self._rng(20)))
         self._plan: Plan | None = None
-        self._first: Snapshot | None = None  # the law that came of what was reused
-        self._kept = False  # whether it is the law at the end
+        self._first: Snapshot | None = None  # the law that came of what was reused, which may be kept at the end
 
     @functools.cached_property
     def _collector(self) -> Collector:
@@ -137,7 +138,7 @@ class ModelLearner(Learner):
     def _planned(self, policy: Policy) -> Plan:
         slots, rng = self._job.slots(self.kind), self._rng(0)
         if not self.surrogate.fitted:
-            return design(self.knobs, self.conditions, slots, rng)
+            return design(self.knobs, self.conditions, slots, rng, self._job.limit)
         return plan_round(self.surrogate.process, policy, slots, rng)
 
     @whole_or_not_at_all

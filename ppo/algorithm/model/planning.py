@@ -14,9 +14,9 @@ so many slots is sampled by the policy, at conditions drawn at random.
 import numpy as np
 from scipy.stats import qmc
 
-from actors.law import centre_states
 from actors.plan import Plan
-from actors.policy import Policy
+from actors.policy import Policy, centre_states
+from actors.step_limit import StepLimit
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.posterior import Posterior
 from ppo.algorithm.model.search import SPREAD, prospect
@@ -32,9 +32,12 @@ SAFE, RISKY_SHARE = 1.9, 0.25  # times as far as the nearest success a failure i
 NEAR = 0.1  # standard deviation of what is tried about the best knobs, as a share of the length scales
 
 
-def design(knobs: int, conditions: int, slots: int, rng: np.random.Generator) -> Plan:
-    """Returns the plan of a first round: a Latin hypercube of knobs and conditions together."""
+def design(knobs: int, conditions: int, slots: int, rng: np.random.Generator, limit: StepLimit | None = None) -> Plan:
+    """Returns the plan of a first round: a Latin hypercube of knobs, as far as the limit lets them, and conditions."""
     points = 2 * qmc.LatinHypercube(knobs + conditions, rng=rng).random(slots) - 1
+    if limit is not None:
+        low, high = limit.bounds(points[:, knobs:])
+        points[:, :knobs] = low + (high - low) * (points[:, :knobs] + 1) / 2
     return plan_of(points, knobs)
 
 

@@ -10,6 +10,7 @@ from scipy.stats import qmc
 
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec
+from actors.step_limit import StepLimit
 from env.coordinates import snapped
 from ppo.algorithm.components import label_values
 from ppo.algorithm.model.frame import means_at
@@ -52,7 +53,9 @@ class Predictor(Protocol):
 
 
 class Searchable(Predictor, Protocol):
-    """What is searched for the best knobs: a process, or networks."""
+    """What is searched for the best knobs, those that a step limit allows: a process, or networks."""
+
+    limit: StepLimit | None
 
     def mean_and_slope(self, states: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the warped f expected at ``[m, dims]``, ``[m]``, and its slope by the knobs, ``[m, knobs]``."""
@@ -73,7 +76,7 @@ def prospect(
     Of choices, each combination is searched by itself; where ``labels`` are given, ``[n, choices]``, only those.
     """
     spec = policy.spec
-    means = means_at(policy, conditions)
+    means = within_limit(model, means_at(policy, conditions), conditions)
     low, high = (bound[:, None] for bound in model.window(conditions, spec.action_dim))
     spread = low + (high - low) * qmc.Sobol(spec.action_dim, rng=rng).random(SPREAD)
     candidates = np.concatenate([means, policy.valid(spread) if spec.steps else spread], axis=1)
@@ -105,6 +108,14 @@ def _searched(
         best = _pick(around, expected_at(model, around, conditions))
         scale /= 2
     return polished(model, best, conditions, spec)
+
+
+def within_limit(model: Searchable, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+    """Returns the nearest knobs ``[m, p, knobs]`` that a step limit allows at conditions ``[m, conditions]``."""
+    if model.limit is None:
+        return knobs
+    low, high = (bound[:, None] for bound in model.limit.bounds(conditions))
+    return np.clip(knobs, low, high)
 
 
 def expected_at(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
@@ -146,9 +157,10 @@ def _on_steps(
     model: Searchable, knobs: np.ndarray, conditions: np.ndarray, steps: np.ndarray, fixed: np.ndarray
 ) -> np.ndarray:
     """Returns the best knobs on the steps that are found from knobs between them, ``[m, knobs]``."""
-    best, fixed = snapped(knobs, steps), fixed | (steps > 0)
+    best = within_limit(model, snapped(knobs, steps)[:, None], conditions)[:, 0]
+    fixed = fixed | (steps > 0)
     for _ in range(STEPPED):
-        tried = _neighbours(best, steps)
+        tried = within_limit(model, _neighbours(best, steps), conditions)
         (m, p, count), before = tried.shape, best
         repeated = np.repeat(conditions, p, axis=0)
         found = _descended(model, tried.reshape(m * p, count), repeated, fixed)

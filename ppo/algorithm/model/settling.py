@@ -6,8 +6,10 @@ import numpy as np
 from scipy.stats import qmc
 
 from actors.law import Law
+from actors.law_file import About
 from actors.policy import Policy
 from actors.snapshot import Snapshot
+from actors.step_limit import StepLimit
 from ppo.algorithm.components import ignore_knobs, label_of
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
 from ppo.algorithm.model.frame import means_at
@@ -126,6 +128,17 @@ def settled(
     return of_one if loss <= enough else of_several
 
 
+def begun(policy: Snapshot, limit: StepLimit | None, rng: np.random.Generator) -> Snapshot:
+    """Returns the policy all of whose components give the knobs of a limit's start law; unchanged without a limit."""
+    if limit is None:
+        return policy
+    spec = policy.spec
+    conditions = _spread(policy, Effort.quick(spec.action_dim).conditions, rng)
+    components = np.repeat(np.arange(spec.components), len(conditions))
+    each = [np.tile(part, (spec.components, 1)) for part in (conditions, limit.start_knobs(conditions))]
+    return replace(policy, theta=regressed(spec, policy.theta, Targets(each[0], components, each[1]), LAST_STEPS))
+
+
 def followed(policy: Snapshot, model: Searchable, effort: Effort, rng: np.random.Generator) -> Snapshot:
     """Returns the policy whose only component gives the model's best knobs."""
     conditions, live = _spread(policy, effort.conditions, rng), Policy(policy).live
@@ -182,9 +195,9 @@ def surely_worse(law: Snapshot, tested: Snapshot, earlier: GaussianProcess, rng:
     return bool((now - was).mean() > CAUTION * std.mean())
 
 
-def law_states(law: Snapshot, conditions: np.ndarray) -> np.ndarray:
-    """Returns the states that a law chooses at conditions ``[m, conditions]``, ``[m, dims]``."""
-    return np.concatenate([Law(law)(conditions), conditions], axis=1)
+def law_states(law: Snapshot, conditions: np.ndarray, limit: StepLimit | None = None) -> np.ndarray:
+    """Returns the states that a law chooses, within a limit, at conditions ``[m, conditions]``, ``[m, dims]``."""
+    return np.concatenate([Law(law, About(limit=limit))(conditions), conditions], axis=1)
 
 
 def fresh_states(law: Snapshot, rng: np.random.Generator) -> np.ndarray:

@@ -4,10 +4,11 @@ import numpy as np
 
 from actors.policy import Policy
 from actors.snapshot import NetworkSpec
+from actors.step_limit import StepLimit
 from env.objectives import Objective
 from ppo.algorithm.model.constraints import ConstraintModels
 from ppo.algorithm.model.evidence import Evidence, some_of
-from ppo.algorithm.model.fits import Fit, fit_of, state_of
+from ppo.algorithm.model.fits import Fit, fit_of, mean_gain, state_of
 from ppo.algorithm.model.frame import Frame, nearest
 from ppo.algorithm.model.gaussian_process import (
     GaussianProcess,
@@ -28,13 +29,15 @@ BOTH_SIDES = Count(200, 50)  # evaluations up to which a fit tries both sides of
 STEPS, FURTHER_STEPS = 40, 15  # iterations of a fit, and of one that goes on from another of nearly as many points
 LOCAL_POINTS, A_COORDINATE, LOCAL_SHARE = 200, 225, 1 / 3  # evaluations of a local process: so many at least; more, up
 # to so many for each coordinate, where they are no more than this share of all
-GAIN_LIMIT, GAIN_DECAY = 5.0, 0.5
+GAIN_DECAY = 0.5
 FIRST_GAIN = 1.0  # nats that are expected of a model before its first score: one bad round is no reason to doubt it
 LEAST_A_COORDINATE = 50  # evaluations of a local process for each coordinate, below which there is none
 MOST_WITHIN = 600  # evaluations of a local process, where more than it needs lie within its least window
 REACH = 0.3  # std floors of the policy, for each coordinate, that its window reaches at the least
-LEAST_GAIN = 0.3  # nats by which a local process must predict a value better to be preferred
-MUCH_BETTER = 0.5  # nats likewise, for nearly a polynomial and for a sum over pairs
+LEAST_GAIN, MUCH_BETTER = (
+    0.3,
+    0.5,
+)  # nats by which a local process, or a simple one, must predict better to be preferred
 
 
 class Surrogate(Objective):
@@ -50,12 +53,14 @@ class Surrogate(Objective):
     Attributes:
         evidence: all evaluations so far.
         limits: the models of the constraints.
+        step_limit: how far knobs may lie from those of a start law; None for no limit.
         gain: running mean of how much better the model predicted a round, before it learned from it, than the mean and
             the variance of all f did, in nats; ``FIRST_GAIN`` before the first score.
         refitted: whether the last fit chose the hyperparameters of the whole range anew.
     """
 
     vectorised = True  # the slots of an imagined step are always evaluated together
+    step_limit: StepLimit | None = None
 
     def __init__(self, spec: NetworkSpec, capacity: int, constraints: int = 0):
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
@@ -108,7 +113,7 @@ class Surrogate(Objective):
         local = made_of.frame is not None
         if local not in self._processes:
             self._processes[local] = process = made_of.informed(self.evidence)
-            process.region = self.limits.avoided(self.evidence)
+            process.region, process.limit = self.limits.avoided(self.evidence), self.step_limit
         return self._processes[local]
 
     def widened(self, states: np.ndarray) -> bool:
@@ -129,13 +134,13 @@ class Surrogate(Objective):
             return {}
         states, values = states[sound], values[sound]
         whole, unknown = self.whole.density(states, values), self.whole.density_unknown(values)
-        gain = _mean_gain(whole, unknown)
+        gain = mean_gain(whole, unknown)
         frame = self.process.frame
         inside = np.zeros(len(states), bool) if frame is None else frame.inside(states)
         if inside.any():  # it says nothing of what the policy samples beyond
             local = self.process.density(states[inside], values[inside])
-            self._lead = GAIN_DECAY * self._lead + (1 - GAIN_DECAY) * _mean_gain(local, whole[inside])
-            gain = max(gain, _mean_gain(local, unknown[inside]))
+            self._lead = GAIN_DECAY * self._lead + (1 - GAIN_DECAY) * mean_gain(local, whole[inside])
+            gain = max(gain, mean_gain(local, unknown[inside]))
         self.gain = GAIN_DECAY * self.gain + (1 - GAIN_DECAY) * gain
         return {"charts/model_gain": gain}
 
@@ -291,8 +296,3 @@ class Surrogate(Objective):
         self.limits.restore(part_of("limits", state))
         fitted_at, self._local_from, self._lead, self.gain = state["scalars"].tolist()
         self._fitted_at, self._processes = int(fitted_at), {}
-
-
-def _mean_gain(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Returns by how much densities ``[m]`` are larger than others in the mean, of which no single one counts much."""
-    return float(np.clip(ours - theirs, -GAIN_LIMIT, GAIN_LIMIT).mean())

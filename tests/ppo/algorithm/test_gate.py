@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.law import centre_states
+from actors.policy import centre_states
 from ppo.algorithm.gate import fit_gate
 
 C = np.linspace(-1, 1, 40)[:, None]

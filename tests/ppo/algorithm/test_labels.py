@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.law import centre_states
+from actors.policy import centre_states
 from env.objectives.evaluation import evaluate
 from env.objectives.given import objective_class
 from ppo.algorithm.components import frozen, label_components, label_of, label_values

@@ -6,7 +6,7 @@ from scipy import stats
 
 from actors import Law, Policy
 from actors.job import Kind
-from actors.law import centre_states
+from actors.policy import centre_states
 from env import UsageError
 from ppo import Config
 from ppo.train import train

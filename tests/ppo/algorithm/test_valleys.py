@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from actors import Law
-from actors.law import centre_states
+from actors.policy import centre_states
 from ppo.algorithm import valleys
 from ppo.algorithm.components import acted_components, component_means
 from ppo.algorithm.state import part_of

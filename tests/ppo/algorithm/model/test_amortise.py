@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.law import centre_states
+from actors.policy import centre_states
 from ppo.algorithm.model import amortise
 from ppo.algorithm.model.amortise import (
     FAR,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Policy, Snapshot
-from actors.law import centre_states
+from actors.policy import centre_states
 from ppo.algorithm.model.regression import FIRST_DAMPING, LESS, MORE, Regression
 from ppo.algorithm.network import layer_inputs
 from tests.problems import Quadratic

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actors import Law, NetworkSpec, Policy, Snapshot
-from actors.law import centre_states
+from actors.policy import centre_states
 from ppo.algorithm.model import settling
 from ppo.algorithm.model.frame import Frame
 from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters
