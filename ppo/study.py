@@ -17,7 +17,7 @@ MAX_SEEDS = 1000
 OPTIONS = {"seeds", "quick", "only"}  # options that only some studies take
 
 
-Study = Literal["scaling", "thesis", "ablation", "budget", "frugal", "gallery", "control", "tempcontrol"]
+Study = Literal["scaling", "thesis", "ablation", "budget", "frugal", "gallery", "polish", "control", "tempcontrol"]
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class Arguments:
     time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
     thesis: the thesis's learning experiments, its results beside this program's. ablation: the defaults, each changed
     alone. budget: laws of 300 to 18,000 evaluations without a model. frugal: laws of 100 to 100,000 evaluations with
-    the defaults. gallery: problems of engineering whose best knobs are known. control: Gymnasium's tasks. tempcontrol:
-    the article's models on its slow process, and simple controllers."""
+    the defaults. gallery: problems of engineering whose best knobs are known. polish: evaluations at a query, beside
+    differential evolution. control: Gymnasium's tasks. tempcontrol: the article's models on its slow process, and
+    simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
     seeds: int = 10

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from actors.law import Law
-from actors.polish import polish
 from env.objectives import Objective
 from env.objectives.evaluation import timed_evaluation
 from ppo.config import Config
 from ppo.evaluation.regret import regret_conditions
+from ppo.experiments.polishing import polished
 from ppo.experiments.tables import machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
 
@@ -70,26 +70,21 @@ class GalleryRun:
         assert objective is not None, "a tuning problem"
         c = regret_conditions(objective.conditions)
         x = law(c)
-        polished = np.stack([_polished(objective, row, condition) for row, condition in zip(x, c, strict=True)])
+        better = np.stack([law_polished(objective, row, condition) for row, condition in zip(x, c, strict=True)])
         kept = (timed_evaluation(objective, x, c, range(len(c))).g <= 0).all(axis=1).mean()
-        measured = [f"{value:.6g}" for knobs in (x, polished) for value in _measures(self.problem, objective, knobs, c)]
+        measured = [f"{value:.6g}" for knobs in (x, better) for value in _measures(self.problem, objective, knobs, c)]
         named = [self.key, self.problem, self.config.evaluations, self.config.seed, f"{kept:.3f}"]
         return [*named, *measured, summary["policy_sha256"], f"{summary['wall_seconds']:.1f}"]
 
 
-def _polished(objective: Objective, x: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Returns the polished knobs ``[knobs]`` of a law's; choices stay as they are."""
-    steps = objective.coordinates[0].steps
-    labels = [hasattr(one, "options") for one in objective.coordinates[0].values()]
-    free, whole = ~np.array(labels), x.copy()
+def law_polished(objective: Objective, x: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Returns a law's knobs ``[knobs]`` at one condition ``[conditions]``, polished."""
 
     def f(knobs: np.ndarray) -> Any:
-        whole[free] = knobs
-        found = timed_evaluation(objective, whole[None], c[None], range(1))
+        found = timed_evaluation(objective, knobs[None], c[None], range(1))
         return (found.f[0], found.g[0]) if objective.constraints else found.f[0]
 
-    whole[free] = polish(f, x[free], steps[free], POLISH).knobs
-    return whole
+    return polished(f, x, objective.coordinates[0], POLISH)
 
 
 def _measures(problem: str, objective: Objective, x: np.ndarray, c: np.ndarray) -> list[float]:

@@ -74,7 +74,7 @@ class ModelLearner(Learner):
         self.surrogate.step_limit = job.limit
         self._job, self._imagined, self._collected, self._kept = job, 0, 0, False
         self._limited = self._without_critic = job.description.constraints > 0  # a critic knows of f alone
-        self._take(begun(self._policy_snapshot(), job.limit, self._rng(20)))
+        self.agent.theta[:] = begun(spec, self.agent.theta, job.limit, self._rng(20))
         self._plan: Plan | None = None
         self._first: Snapshot | None = None  # the law that came of what was reused, which may be kept at the end
 

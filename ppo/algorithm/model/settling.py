@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from actors.law import Law
 from actors.law_file import About
 from actors.policy import Policy
-from actors.snapshot import Snapshot
+from actors.snapshot import NetworkSpec, Snapshot
 from actors.step_limit import StepLimit
 from ppo.algorithm.components import ignore_knobs, label_of
 from ppo.algorithm.model.amortise import Targets, alone, regressed, several
@@ -128,15 +128,14 @@ def settled(
     return of_one if loss <= enough else of_several
 
 
-def begun(policy: Snapshot, limit: StepLimit | None, rng: np.random.Generator) -> Snapshot:
-    """Returns the policy all of whose components give the knobs of a limit's start law; unchanged without a limit."""
+def begun(spec: NetworkSpec, theta: np.ndarray, limit: StepLimit | None, rng: np.random.Generator) -> np.ndarray:
+    """Returns parameters under which all components give the knobs of a limit's start law; the same without a limit."""
     if limit is None:
-        return policy
-    spec = policy.spec
-    conditions = _spread(policy, Effort.quick(spec.action_dim).conditions, rng)
+        return theta
+    conditions = _spread(Snapshot(0, spec, theta), Effort.quick(spec.action_dim).conditions, rng)
     components = np.repeat(np.arange(spec.components), len(conditions))
     each = [np.tile(part, (spec.components, 1)) for part in (conditions, limit.start_knobs(conditions))]
-    return replace(policy, theta=regressed(spec, policy.theta, Targets(each[0], components, each[1]), LAST_STEPS))
+    return regressed(spec, theta, Targets(each[0], components, each[1]), LAST_STEPS)
 
 
 def followed(policy: Snapshot, model: Searchable, effort: Effort, rng: np.random.Generator) -> Snapshot:

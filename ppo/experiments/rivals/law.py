@@ -5,11 +5,11 @@ import numpy as np
 from actors.law import Law
 from env.errors import UsageError
 from ppo.config import Config
+from ppo.experiments.polishing import polished
 from ppo.experiments.rivals.metered import Metered, RivalLaw
 from ppo.experiments.workloads import training
 
 QUERY_EVALUATIONS = 10  # of a local search at one query, for each knob and once more
-REACH = 0.1  # first size of its simplex
 
 
 def law(objective: Metered, evaluations: int, seed: int) -> RivalLaw:
@@ -35,27 +35,19 @@ def law(objective: Metered, evaluations: int, seed: int) -> RivalLaw:
 
 
 def law_and_polish(objective: Metered, evaluations: int, seed: int) -> RivalLaw:
-    """Trains a law; at a query SciPy's Nelder-Mead searches on f itself, from the law's knobs."""
-    from scipy.optimize import minimize
+    """Trains a law; at a query f itself is searched near to the law's knobs, as ``Law.polish`` does."""
+    start, described = law(objective, evaluations, seed), objective.problem.describe()
+    assert described.coordinates is not None, "a tuning problem"
+    coordinates, budget = described.coordinates[0], QUERY_EVALUATIONS * (objective.knobs + 1)
 
-    start, knobs = law(objective, evaluations, seed), objective.knobs
-
-    def polished(c: np.ndarray) -> np.ndarray:
+    def polished_law(c: np.ndarray) -> np.ndarray:
         found = start(c)
-        for i, (x, row) in enumerate(zip(found.copy(), c, strict=True)):
-            simplex = np.concatenate([[x], x + REACH * np.diag(np.where(x > 0, -1.0, 1.0))])
-            found[i] = minimize(
-                lambda x, row=row: float(objective(x[None], row[None])[0]),
-                x,
-                method="Nelder-Mead",
-                bounds=[(-1, 1)] * knobs,
-                options={
-                    "maxfev": QUERY_EVALUATIONS * (knobs + 1),
-                    "initial_simplex": simplex,
-                    "xatol": 1e-7,
-                    "fatol": 0,
-                },
-            ).x
+        for i, row in enumerate(c):
+
+            def f(x: np.ndarray, row: np.ndarray = row) -> float:
+                return objective(x[None], row[None])[0]
+
+            found[i] = polished(f, found[i], coordinates, budget)
         return found
 
-    return polished
+    return polished_law

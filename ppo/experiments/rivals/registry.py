@@ -63,7 +63,7 @@ METHODS = {
     ),
     "law+polish": Method(
         "law:law_and_polish",
-        "the law, then a Nelder-Mead search on f itself at each query",
+        "the law, and at each query a search near to its knobs on f itself, as Law.polish does it",
         "solve each query",
     ),
 }

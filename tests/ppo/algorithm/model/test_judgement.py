@@ -66,7 +66,7 @@ def test_a_law_that_is_nearly_the_best_leaves_nothing(monkeypatch):
     from ppo.algorithm.model import judgement
 
     monkeypatch.setattr(
-        judgement, "law_states", lambda law, conditions: np.concatenate([conditions / 2, conditions], 1)
+        judgement, "law_states", lambda law, conditions, limit: np.concatenate([conditions / 2, conditions], 1)
     )
     found = judged(0.0)
     assert found.law == pytest.approx(3, abs=1e-4)
