@@ -248,6 +248,8 @@ class Law:
         if described is not None and (described.knob_coordinates, described.condition_coordinates) != ours:
             named = self.about.problem.get("env", "another problem")
             raise ValueError(f"f has other knobs or conditions than the law, which is of {named}")
+        if described is not None and self.condition_coordinates.observed:
+            raise ValueError("a polish is of one condition, and f has some that are observed and cannot be set")
 
     def uncertainty(self, conditions: Any = None, /, **named: Any) -> Any:
         """Returns how uncertain f is at the law's knobs: its standard deviation by the critic, ``[m]`` or one number.

@@ -41,11 +41,13 @@ def pages() -> dict[str, list[str]]:
 
 def described(module: ModuleType, objective: Objective) -> str:
     """Returns the part of a page that follows from the code alone: the problem, and its knobs and conditions."""
-    title, _, rest = inspect.getdoc(module).partition(":")  # type: ignore[union-attr]
-    text = f"# {title}\n\n{rest.strip().capitalize() if rest else ''}\n\n{inspect.getdoc(objective)}\n"
+    first, *others = inspect.cleandoc(module.__doc__ or "").split("\n\n")
+    title, _, rest = first.partition(": ")
+    paragraphs = [f"# {title}", rest[:1].upper() + rest[1:], *others, inspect.cleandoc(objective.__doc__ or "")]
+    text = "\n\n".join(paragraphs).replace("``", "`")
     parts = zip(("knob", "condition"), objective.coordinates, strict=True)
     rows = [[name, what, *_range(one)] for what, part in parts for name, one in part.items()]
-    return f"{text}\n{markdown(['name', 'what', 'kind', 'range'], rows)}"
+    return f"{text}\n\n{markdown(['name', 'what', 'kind', 'range'], rows)}"
 
 
 def _range(one: Coordinate) -> list[str]:

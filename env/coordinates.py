@@ -12,6 +12,8 @@ import numpy as np
 from env.errors import UsageError
 from env.kinds import KINDS, Choice, Coordinate, Range
 
+ROUNDING = 1e-9  # of a range, by which a value may seem to lie beyond it
+
 
 class Coordinates(Mapping[str, Coordinate]):
     """Named coordinates in a fixed order: all knobs of a problem, or all conditions.
@@ -22,6 +24,7 @@ class Coordinates(Mapping[str, Coordinate]):
 
     Attributes:
         steps: distances in [-1, 1] between the values that each can have, 0 where it can have all, ``[n]``.
+        observed: numbers of those that cannot be set.
 
     Raises:
         UsageError: there is none, or one that is no coordinate.
@@ -39,6 +42,7 @@ class Coordinates(Mapping[str, Coordinate]):
                 raise UsageError(f"{what}: {name} = {one!r} must be {wanted}")
         self._named, self._what = dict(named), what
         self.steps = np.array([one.step for one in named.values()])
+        self.observed = tuple(j for j, one in enumerate(named.values()) if one.observed)
 
     @classmethod
     def plain(cls, letter: str, count: int, what: str) -> "Coordinates":
@@ -89,7 +93,9 @@ class Coordinates(Mapping[str, Coordinate]):
         """Returns what ``from_json`` takes."""
         parts = []
         for name, one in self._named.items():
-            own = {"options": list(one.options)} if isinstance(one, Choice) else asdict(one)
+            own = {"options": list(one.options), "observed": one.observed} if isinstance(one, Choice) else asdict(one)
+            if not own["observed"]:  # as it was written before there were any
+                own.pop("observed")
             parts.append({"name": name, "kind": one.kind, **own})
         return parts
 
@@ -105,6 +111,48 @@ class Coordinates(Mapping[str, Coordinate]):
             return cls(named, what)
         except (TypeError, KeyError, AttributeError, UsageError) as error:
             raise ValueError(f"{what} that describe no coordinates ({error})") from None
+
+
+def check_named(knobs: Coordinates, conditions: Coordinates) -> None:
+    """Checks the knobs and the conditions of a problem beside each other.
+
+    Raises:
+        UsageError: they share a name, or a knob is observed.
+    """
+    if shared := [name for name in knobs if name in conditions]:
+        raise UsageError(f"{shared[0]} is named as a knob and as a condition")
+    if knobs.observed:
+        name = list(knobs)[knobs.observed[0]]
+        raise UsageError(f"knobs: {name} is observed = True, and a knob is set; only a condition comes by itself")
+
+
+def with_observed(conditions: Coordinates, c: np.ndarray, found: Mapping[str, Any]) -> np.ndarray:
+    """Returns normalised conditions with those that were observed in place of those that were expected.
+
+    Args:
+        conditions: of the problem.
+        c: the expected ones, ``[n, conditions]``.
+        found: the observed ones by name, in units; each a value or ``[n]``.
+
+    Raises:
+        UsageError: a value is none of its condition, or outside of its range.
+    """
+    actual = c.copy()
+    for j in conditions.observed:
+        name, one = list(conditions.items())[j]
+        try:
+            z = np.asarray(one.normalised(found[name]), np.float64)
+        except UsageError as error:
+            raise UsageError(f"{name} = {error}") from None
+        if not (np.abs(z) <= 1 + ROUNDING).all():
+            bounds = f"{one.low:g} to {one.high:g} {one.unit}".rstrip()
+            raise UsageError(
+                f"{name} = {found[name]} is outside of its range, {bounds}, which must hold all that comes"
+            )
+        if z.shape not in ((), (len(c),)):
+            raise UsageError(f"{name} of shape {z.shape} for {len(c)} rows")
+        actual[:, j] = np.clip(z, -1, 1)
+    return snapped(actual, np.where(np.isin(np.arange(len(conditions)), conditions.observed), conditions.steps, 0.0))
 
 
 def snapped(z: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -128,5 +176,5 @@ def value_on_step(z: float, step: float) -> float:
 
 def _rebuilt(part: Mapping[str, Any]) -> Coordinate:
     if part["kind"] == "choice":
-        return Choice(*part["options"])
-    return KINDS[part["kind"]](part["low"], part["high"], part["unit"])
+        return Choice(*part["options"], observed=part.get("observed", False))
+    return KINDS[part["kind"]](part["low"], part["high"], part["unit"], part.get("observed", False))

@@ -64,6 +64,16 @@ class Description:
         return steps if steps.any() else None
 
     @property
+    def observed(self) -> tuple[int, ...]:
+        """Numbers of the conditions that come by themselves."""
+        return self.coordinates[1].observed if self.coordinates else ()
+
+    @property
+    def whole_rounds(self) -> bool:
+        """Whether rounds must be planned whole: what the slots of a sampled one are compared by cannot be had."""
+        return self.asked or bool(self.observed)
+
+    @property
     def labelled(self) -> tuple[int, ...]:
         """Which knobs are choices."""
         knobs = self.coordinates[0].values() if self.coordinates else ()

@@ -28,18 +28,22 @@ class Range:
     Args:
         low, high: the bounds.
         unit: its unit, for messages, pictures and tables.
+        observed: whether it is a condition that comes by itself, such as the weather, and cannot be set.
     """
 
     kind: ClassVar = "range"
     low: float
     high: float
     unit: str = ""
+    observed: bool = False
 
     def __post_init__(self) -> None:
         if not all(map(_is_finite, (self.low, self.high))):
             raise UsageError(f"{self}: its bounds must be finite numbers")
         if not isinstance(self.unit, str):
             raise UsageError(f"{self}: its unit = {self.unit!r} must be a text")
+        if not isinstance(self.observed, bool):
+            raise UsageError(f"{self}: its observed = {self.observed!r} must be True or False")
         for name in ("low", "high"):
             object.__setattr__(self, name, _plain(getattr(self, name)))
         if not self.low < self.high:
@@ -138,12 +142,14 @@ class Choice:
 
     Args:
         options: the options: texts, numbers, or True and False.
+        observed: see ``Range``.
     """
 
     kind: ClassVar = "choice"
     unit: ClassVar = ""
 
-    def __init__(self, *options: Any):
+    def __init__(self, *options: Any, observed: bool = False):
+        self.observed = observed
         self.options = tuple(_plain(option) if _is_finite(option) else option for option in options)
         if len(options) < 2:
             raise UsageError(f"{self}: needs two options or more")
@@ -192,7 +198,7 @@ class Choice:
         return f"Choice({', '.join(map(repr, self.options))})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Choice) and str(self) == str(other)
+        return isinstance(other, Choice) and (str(self), self.observed) == (str(other), other.observed)
 
     def __hash__(self) -> int:
         return hash(str(self))

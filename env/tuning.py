@@ -95,6 +95,8 @@ class TuningVectorEnv(VectorEnv):
         waited = (time.perf_counter() - started) / max(len(state), 1)
         found = timed_evaluation(self.objective, x, c, keys, self._failures)
         self.seconds[rows], self.constraints[rows] = waited + found.seconds, found.g
+        if self.objective.observed:
+            self._state[rows, knobs:] = found.c
         return found.f
 
     def _keys(self, rows: np.ndarray) -> Iterator[int]:

@@ -71,6 +71,8 @@ def _problem(arguments: Arguments) -> Problem:
     if problem.family != "tuning":
         raise UsageError(f"--env {arguments.env}: only a tuning problem can be compared, and it is none")
     problem.objective()
+    if problem.describe().observed:
+        raise UsageError(f"--env {arguments.env}: has conditions that are observed, at which nobody can ask for knobs")
     return problem
 
 

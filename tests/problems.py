@@ -404,3 +404,21 @@ def modes(mode, trim, load):
 def switches(fast, trim, port, load):
     """Twelve combinations of choices."""
     return (trim - 0.5) ** 2 + 0.1 * port + 0.2 * fast * load
+
+
+WEATHER = {"load": Range(0, 1), "wind": Range(0, 20, unit="m/s", observed=True)}
+
+
+def best_sail(load, wind):
+    return 0.2 + 0.03 * wind - 0.2 * load
+
+
+@objective(knobs={"sail": Range(0, 1)}, conditions=WEATHER)
+def weathered(sail, load, rng):
+    """The best sail is known for each load and wind; the wind comes by itself, mostly below 10 m/s."""
+    wind = 20 * rng.beta(2, 4)
+    return (sail - best_sail(load, wind)) ** 2, {"wind": wind}
+
+
+boat = bench(knobs={"sail": Range(0, 1)}, conditions=WEATHER)
+"""A bench of the same."""

@@ -1,8 +1,8 @@
-"""A buck converter whose switches have segments and whose controller has two modes: whole numbers, a choice, and more.
+"""Losses of a segmented buck converter: a whole number and a choice are set beside frequency and gate drive.
 
-The parts are those of ``env.gallery.buck_converter`` with four segments; fewer of them conduct worse and are switched
-with less charge. In the mode ``skipping`` pulses are left out at light load: less is switched and the controller takes
-less, and the current has more ripple.
+Its switches have 1 to 8 segments; with four it is the converter of ``env.gallery.buck_converter``. Fewer conduct worse
+and are switched with less charge. In the mode ``skipping`` pulses are left out at light load: less is switched and the
+controller takes less, and the current has more ripple.
 """
 
 import itertools

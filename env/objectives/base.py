@@ -35,6 +35,9 @@ class Objective(ABC):
     constraints: int = 0
     """Number of values g(x, c) that ``__call__`` returns beside f, each of which is to be 0 or less: ``return f, g``
     for one, ``return f, (g, h)`` for several. Knobs that keep them come first, whatever f is."""
+    observed: tuple[int, ...] = ()
+    """Numbers of the conditions that come by themselves. ``__call__`` returns all conditions as they were, ``[n,
+    conditions]``, after f and the constraints; those that it is called with are only what was expected of these."""
     at_once: int | None = None
     """How many evaluations may be under way at once, such as 1 for a single instrument; None for any number."""
     metric: str = "mse"

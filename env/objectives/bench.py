@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from env.coordinates import Coordinates
+from env.coordinates import Coordinates, check_named
 from env.errors import UsageError
 from env.kinds import Coordinate
 from env.objectives.base import Objective
@@ -39,13 +39,13 @@ def bench(
         UsageError: the coordinates are none.
     """
     named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
-    if shared := [name for name in named[0] if name in named[1]]:
-        raise UsageError(f"{shared[0]} is named as a knob and as a condition")
+    check_named(*named)
     members = {
         "knob_coordinates": named[0],
         "condition_coordinates": named[1],
         "knobs": len(named[0]),
         "conditions": len(named[1]),
+        "observed": named[1].observed,
         "constraints": constraints,
     }
     return type("Bench", (Bench,), members)

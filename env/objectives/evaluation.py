@@ -37,11 +37,13 @@ class Values(NamedTuple):
         f: f(x, c), ``[n]``.
         g: values of the constraints, ``[n, constraints]``.
         seconds: how long each took, ``[n]``; rows that were evaluated together share the time.
+        c: conditions as they were, ``[n, conditions]``: those that were given, and others where they are observed.
     """
 
     f: np.ndarray
     g: np.ndarray
     seconds: np.ndarray
+    c: np.ndarray
 
 
 def evaluate(
@@ -85,10 +87,11 @@ def timed_evaluation(
     rows = len(x)
     if objective.vectorised:
         started = time.perf_counter()
-        f, g = _of_many(objective, x, c, failures)
-        return Values(f, g, np.full(rows, (time.perf_counter() - started) / max(rows, 1)))
+        f, g, actual = _of_many(objective, x, c, failures)
+        return Values(f, g, np.full(rows, (time.perf_counter() - started) / max(rows, 1)), actual)
     x, c = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(c, np.float64)
-    found = Values(np.empty(rows), np.empty((rows, objective.constraints)), np.empty(rows))
+    actual = c.copy() if objective.observed else c
+    found = Values(np.empty(rows), np.empty((rows, objective.constraints)), np.empty(rows), actual)
     with OWN_RANDOMNESS:
         for row, key in zip(range(rows), keys, strict=True):
             set_randomness(key)
@@ -96,22 +99,47 @@ def timed_evaluation(
             started = time.perf_counter()
             value = _called(objective, x[row : row + 1], c[row : row + 1], given, failures)
             found.seconds[row] = time.perf_counter() - started
+            if objective.observed:
+                value, actual[row] = _and_conditions(objective, value, c[row : row + 1])
             (found.f[row],), (found.g[row],) = _finite(_checked(objective, value, 1), failures)
     return found
 
 
 def _of_many(
     objective: Objective, x: np.ndarray, c: np.ndarray, failures: Failures | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns f and constraints of all rows, asked at once; one by one where that fails, so that only those fail."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns f, constraints and conditions of all rows, asked at once.
+
+    Where that fails they are asked one by one, so that only those fail that do.
+    """
     returned = _called(objective, x, c, {}, failures)
     if returned is not FAILED:
-        return _finite(_checked(objective, returned, len(x)), failures)
+        value, actual = _and_conditions(objective, returned, c)
+        return *_finite(_checked(objective, value, len(x)), failures), actual
     if len(x) <= 1:
-        return np.full(len(x), FAILED), np.full((len(x), objective.constraints), FAILED)
+        return np.full(len(x), FAILED), np.full((len(x), objective.constraints), FAILED), c
     rows = range(len(x))
     parts = [_of_many(objective, x[row : row + 1], c[row : row + 1], failures) for row in rows]
-    return np.concatenate([f for f, _ in parts]), np.concatenate([g for _, g in parts])
+    f, g, actual = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return f, g, actual
+
+
+def _and_conditions(objective: Objective, returned: Any, c: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Returns what f returned without conditions, and these as they were, ``[n, conditions]``.
+
+    Where f failed before it said so, they are those that were expected.
+
+    Raises:
+        ContractError: it did not return conditions that are observed.
+    """
+    if not objective.observed or returned is FAILED:
+        return returned, c
+    *parts, actual = returned if isinstance(returned, tuple) and len(returned) > 1 else (returned, None)
+    found = _as_array(actual)
+    if found.shape != c.shape or found.dtype.kind != "f" or not (np.abs(found) <= 1).all():
+        told = f"{shown_name(type(objective))}.__call__ returned {described(returned)}"
+        raise ContractError(f"{told}; conditions of shape {c.shape} in [-1, 1], as they were, must come last in it")
+    return parts[0] if len(parts) == 1 else tuple(parts), found
 
 
 def _called(
@@ -121,6 +149,8 @@ def _called(
     call: Any = objective
     try:
         return call(x, c, **given)
+    except ContractError:  # a mistake in f, and no failure
+        raise
     except (Exception, SystemExit) as error:  # Ctrl-C, and what limits the time, are no failures of f
         if failures is None:
             raise

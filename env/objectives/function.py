@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from env.coordinates import Coordinates
+from env.coordinates import Coordinates, check_named, with_observed
 from env.errors import ContractError, UsageError
 from env.importing import shown_name
 from env.kinds import Coordinate
@@ -36,6 +36,7 @@ class FunctionObjective(Objective):
     def __init__(self, **kwargs: Any):
         described: Any = vars(type(self))["described"]  # a function among a class's attributes would be bound
         self._call: Any = described(**kwargs) if inspect.isclass(described) else described
+        self._set = [name for name, one in self.condition_coordinates.items() if not one.observed]
         self._named = [*self.knob_coordinates.items(), *self.condition_coordinates.items()]
         if kwargs and self._call is described:
             raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(kwargs))}'")
@@ -43,10 +44,30 @@ class FunctionObjective(Objective):
     def __call__(self, x: np.ndarray, c: np.ndarray, **given: np.random.Generator) -> Any:
         """See ``Objective``; values are Python's own where one row is asked for at a time."""
         if self.vectorised:
-            return self._call(**self.knob_coordinates.in_units(x), **self.condition_coordinates.in_units(c))
+            conditions = self.condition_coordinates.in_units(c)
+            return self._with_observed(
+                self._call(**self.knob_coordinates.in_units(x), **{name: conditions[name] for name in self._set}), c
+            )
         row = [*x[0].tolist(), *c[0].tolist()]
-        values = {name: one.in_units(z) for (name, one), z in zip(self._named, row, strict=True)}
-        return self._call(**values, **given)
+        values = {name: one.in_units(z) for (name, one), z in zip(self._named, row, strict=True) if not one.observed}
+        return self._with_observed(self._call(**values, **given), c)
+
+    def _with_observed(self, returned: Any, c: np.ndarray) -> Any:
+        """Returns what the function did, with all conditions in place of the observed ones by name."""
+        if not self.observed:
+            return returned
+        names = [name for name in self.condition_coordinates if name not in self._set]
+        *parts, found = returned if isinstance(returned, tuple) and len(returned) > 1 else (returned, None)
+        if not isinstance(found, Mapping) or set(found) != set(names):
+            wanted = f"dict({', '.join(f'{name}=...' for name in names)})"
+            raise ContractError(
+                f"{self.described.__name__} returned {in_words(returned)}; the conditions that are observed must come "
+                f"last in it, such as return f, {wanted}"
+            )
+        try:
+            return (*parts, with_observed(self.condition_coordinates, c, found))
+        except UsageError as error:
+            raise ContractError(f"{self.described.__name__} returned {error}") from error
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """See ``Objective``."""
@@ -96,7 +117,8 @@ def objective(
         knobs: what is tuned, by the name of the function's parameter.
         conditions: what is given, likewise.
         constraints: how many values the function returns beside f that are to be 0 or less: ``return f, g`` for one,
-            ``return f, (g, h)`` for several.
+            ``return f, (g, h)`` for several. Where conditions are observed, the function does not take them, and
+            returns them last, by name: ``return f, dict(wind=7.2)``.
         at_once: how many evaluations may be under way at once; None for any number.
         vectorised: whether it takes arrays ``[n]`` and returns ``[n]``; see ``Objective.vectorised``.
         best: returns the best knobs by name for conditions ``[n]`` by name, where they are known.
@@ -112,8 +134,9 @@ def objective(
     named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
     if best is not None:
         _check_parameters(best, list(named[1]), "the conditions", "best")
-    if shared := [name for name in named[0] if name in named[1]]:
-        raise UsageError(f"{shared[0]} is named as a knob and as a condition")
+    check_named(*named)
+    if best is not None and named[1].observed:
+        raise UsageError("best: is of conditions that can be set, and some are observed; leave it out")
 
     own = {"constraints": constraints, "at_once": at_once, "vectorised": vectorised}
 
@@ -141,7 +164,8 @@ def _objective_of(
     if inspect.isclass(described) and not any("__call__" in vars(kind) for kind in described.__mro__):
         raise UsageError(f"{described.__name__} lacks __call__, which takes the knobs and the conditions by name")
     knobs, conditions = named
-    names, of = [*knobs, *conditions], "the knobs and the conditions"
+    names = [*knobs, *(name for name, one in conditions.items() if not one.observed)]
+    of = "the knobs and the conditions" + (" that are set" if conditions.observed else "")
     members = {
         "__doc__": described.__doc__,
         "__module__": described.__module__,
@@ -151,6 +175,7 @@ def _objective_of(
         "condition_coordinates": conditions,
         "knobs": len(knobs),
         "conditions": len(conditions),
+        "observed": conditions.observed,
         "takes_rng": _check_parameters(described, names, of, described.__name__),
     }
     return type(described.__name__, (FunctionObjective,), members | own)

@@ -199,7 +199,20 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
 
 
 def _check_bench(config: ResolvedConfig, problem: Problem) -> None:
-    """Checks that a bench, which is asked for whole rounds, has a model that plans them."""
+    """Checks that a bench, and conditions that come by themselves, have a model that plans whole rounds."""
+    observed = problem.describe().observed if problem.family == "tuning" else ()
+    if observed and config.model == "none":
+        least = LEAST_A_COORDINATE * problem.describe().obs_dim
+        raise UsageError(
+            f"--env {config.env}: conditions that are observed need a model, and so a budget, --evaluations N of "
+            f"{least} or more"
+        )
+    for name in ("check", "eval_every", "step_limit") if observed else ():
+        if value := getattr(config, name):
+            raise UsageError(
+                f"{flag(name)} {value}: --env {config.env} has conditions that are observed, so that nobody can set "
+                f"those that this needs"
+            )
     if problem.family == "tuning" and problem.describe().asked and config.model == "none":
         least = LEAST_A_COORDINATE * problem.describe().obs_dim
         raise UsageError(f"--env {config.env}: a bench needs a budget, --evaluations N of {least} or more")

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TextIO
 
 from env.description import Description
 from env.errors import UsageError
+from env.kinds import Choice
 
 CLOSE = "close"
 """The id of a row that closes the round."""
@@ -29,7 +30,7 @@ def write_points(file: TextIO, points: Sequence[Any], described: Description) ->
     if not points:
         return
     writer = csv.writer(file, lineterminator="\n")
-    values = _value_columns(described)
+    values = [*_observed(described), *_value_columns(described)]
     writer.writerow(["id", *points[0].knobs, *points[0].conditions, *values])
     for point in points:
         writer.writerow([point.id, *point.knobs.values(), *point.conditions.values(), *[""] * len(values)])
@@ -39,7 +40,8 @@ def read_answers(path: pathlib.Path, described: Description) -> tuple[dict[str, 
     """Reads a table of points with what was measured.
 
     Args:
-        path: a CSV file with the columns ``id`` and ``f``, and ``g_0`` .. for constraints; others are left out.
+        path: a CSV file with the columns ``id`` and ``f``, ``g_0`` .. for constraints, and those of conditions that are
+            observed; others are left out.
         described: of the problem.
 
     Returns:
@@ -49,6 +51,8 @@ def read_answers(path: pathlib.Path, described: Description) -> tuple[dict[str, 
         UsageError: the table cannot be read, or a row is none.
     """
     name, columns, answers, close = f"RESULTS {path}", ["id", *_value_columns(described)], dict[str, Any](), False
+    observed = _observed(described)
+    columns += observed
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
@@ -57,12 +61,14 @@ def read_answers(path: pathlib.Path, described: Description) -> tuple[dict[str, 
                 raise UsageError(f"{name}: has no column {missing[0]}; it must have {', '.join(columns)}")
             for number, row in enumerate(table, 1):
                 texts = [(row[column] or "").strip() for column in columns]
+                values, where = texts[1 : len(columns) - len(observed)], f"{name}: row {number}"
                 if texts[0] == CLOSE:
                     close = True
-                elif any(texts[1:]):
+                elif any(values):
                     if texts[0] in answers:
-                        raise UsageError(f"{name}: row {number}: id {texts[0]} comes twice")
-                    answers[texts[0]] = _answer(texts[1:], f"{name}: row {number}")
+                        raise UsageError(f"{where}: id {texts[0]} comes twice")
+                    found = dict(zip(observed, texts[len(columns) - len(observed) :], strict=True))
+                    answers[texts[0]] = _with_conditions(_answer(values, where), found, described, where)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     return answers, close
@@ -83,6 +89,32 @@ def _answer(texts: list[str], where: str) -> Any:
             f"{where}: {', '.join(texts)} must be {'numbers' if len(texts) > 1 else 'a number'}, failed or skipped"
         ) from None
     return values[0] if len(values) == 1 else (values[0], values[1:])
+
+
+def _with_conditions(answer: Any, texts: dict[str, str], described: Description, where: str) -> Any:
+    """Returns an answer with the conditions that were observed, if there are any.
+
+    Raises:
+        UsageError: one of them is none.
+    """
+    if not texts or (isinstance(answer, str) and not all(texts.values())):
+        return answer
+    assert described.coordinates is not None, "a tuning problem has them"
+    found = {}
+    for name, text in texts.items():
+        one = described.coordinates[1][name]
+        known = {str(option): option for option in one.options} if isinstance(one, Choice) else {}
+        try:
+            found[name] = known[text] if known else float(text)
+        except (KeyError, ValueError):
+            wanted = ", ".join(known) or "a number"
+            raise UsageError(f"{where}: {name} = {text or 'nothing'}: it is observed, and must be {wanted}") from None
+    return (*(answer if isinstance(answer, tuple) else (answer,)), found)
+
+
+def _observed(described: Description) -> list[str]:
+    """Returns the names of the conditions that are observed."""
+    return [] if described.coordinates is None else [list(described.coordinates[1])[j] for j in described.observed]
 
 
 def _value_columns(described: Description) -> list[str]:

@@ -94,7 +94,8 @@ class RecordedObjective(Objective):
     def __init__(self, knobs: Coordinates, conditions: Coordinates, constraints: int, name: str):
         self.take_coordinates((knobs, conditions))
         self.knobs, self.conditions = len(knobs), len(conditions)
-        self.constraints, self._name = constraints, name
+        self.constraints, self._name, self.observed = constraints, name, conditions.observed
+        self._given = np.setdiff1d(np.arange(len(conditions)), conditions.observed)
 
     def play(self, rows: np.ndarray) -> None:
         """Sets the rows that answer from now on, ``[slots, evaluations of a slot]``."""
@@ -103,7 +104,7 @@ class RecordedObjective(Objective):
     def __call__(self, x: np.ndarray, c: np.ndarray) -> Any:
         rows = self.rows[:, self._next]
         self._next += 1
-        other = (rows["x"] != x).any(axis=1) | (rows["c"] != c).any(axis=1)
+        other = (rows["x"] != x).any(axis=1) | (rows["c"] != c)[:, self._given].any(axis=1)
         if other.any():
             row = rows[int(np.argmax(other))]
             raise UsageError(
@@ -111,4 +112,6 @@ class RecordedObjective(Objective):
                 f"step {row['step']}, slot {row['slot']}, time step {row['time_step']} holds other knobs or conditions "
                 f"than this run has there"
             )
-        return (rows["f"].copy(), list(rows["g"].T)) if self.constraints else rows["f"].copy()
+        beside = [list(rows["g"].T)] if self.constraints else []
+        observed = [rows["c"].copy()] if self.observed else []
+        return (rows["f"].copy(), *beside, *observed) if beside or observed else rows["f"].copy()

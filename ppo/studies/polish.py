@@ -1,8 +1,8 @@
 """Evaluations that a law with a polish takes at a query, beside SciPy's differential evolution, on 2-D benchmarks.
 
-At each of 21 conditions differential evolution, with its defaults, searches the best knob; its error is f there less the
-minimum. Then the law's knob is polished: so many evaluations until its error is no larger. Of the conditions the median
-and the most; of these the median of the seeds, and in brackets the worst of them. The law is paid for once.
+At each of 21 conditions differential evolution, with its defaults, searches the best knob; its error is f there less
+the minimum. Then the law's knob is polished: so many evaluations until its error is no larger. Of the conditions the
+median and the most; of these the median of the seeds, and in brackets the worst of them. The law is paid for once.
 """
 
 from collections.abc import Sequence

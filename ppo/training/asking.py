@@ -14,6 +14,8 @@ from actors.job import Job, Kind, Task
 from actors.pools.base import Pool, Record, RoundResult
 from actors.pools.factory import make_pool
 from actors.snapshot import Snapshot
+from env.coordinates import with_observed
+from env.description import Description
 from env.errors import UsageError, nearest
 from ppo.config import ResolvedConfig
 from ppo.data.rows import LATE, SKIPPED, in_order, key_name, row_type, rows_of
@@ -30,7 +32,7 @@ class Point:
 
     Attributes:
         id: its name, by which it is told.
-        knobs, conditions: by name, in units.
+        knobs, conditions: what is to be set, by name, in units.
     """
 
     id: str
@@ -135,7 +137,10 @@ class Asks:
     def _point(self, row: np.void) -> Point:
         assert self.job.description.coordinates is not None, "a tuning problem has them"
         named = zip(self.job.description.coordinates, (row["x"], row["c"]), strict=True)
-        knobs, conditions = ({name: _plain(value) for name, value in part.in_units(z).items()} for part, z in named)
+        knobs, conditions = (
+            {name: _plain(value) for name, value in part.in_units(z).items() if not part[name].observed}
+            for part, z in named
+        )
         return Point(key_name(row), knobs, conditions)
 
     def tell(self, answers: Mapping[str, Any], close: bool = False) -> int:
@@ -145,7 +150,8 @@ class Asks:
 
         Args:
             answers: by the id of a point: f, or (f, g) with constraints; ``"failed"`` where f cannot be had there;
-                ``"skipped"`` where it was not measured.
+                ``"skipped"`` where it was not measured. Where conditions are observed, they follow by name:
+                ``(f, {"wind": 7.2})``; beside ``"failed"`` where they are known.
             close: takes the points of the round that are still open for skipped.
 
         Returns:
@@ -176,11 +182,11 @@ class Asks:
     def _answered(self, name: str, answer: Any, open_rows: Mapping[str, np.void], known: np.ndarray) -> np.void | None:
         """Returns the row of an answer; None for one that was given before."""
         if name in open_rows:
-            return _with_answer(open_rows[name].copy(), name, answer, self.job.description.constraints)
+            return _with_answer(open_rows[name].copy(), name, answer, self.job.description)
         before = known[[key_name(row) == name for row in known]] if len(known) else known
         if not len(before):
             raise UsageError(f"id {name}: no point of this run has it{nearest(name, open_rows)}")
-        row = _with_answer(before[0].copy(), name, answer, self.job.description.constraints)
+        row = _with_answer(before[0].copy(), name, answer, self.job.description)
         late = known[(known["kind"] == LATE) & (known["slot"] == place_of(known, name))]
         if len(late):
             before = late
@@ -199,12 +205,15 @@ def place_of(known: np.ndarray, name: str) -> int:
     return names.index(name) if name in names else -1
 
 
-def _with_answer(row: np.void, name: str, answer: Any, constraints: int) -> np.void:
+def _with_answer(row: np.void, name: str, answer: Any, described: Description) -> np.void:
     """Fills an answer into a row.
 
     Raises:
         UsageError: it is none.
     """
+    constraints = described.constraints
+    if described.observed:
+        answer = _with_conditions(row, name, answer, described)
     if isinstance(answer, str):
         if answer not in (FAILED, SKIP):
             raise UsageError(f"id {name}: {answer!r} must be a number, {FAILED} or {SKIP}")
@@ -220,6 +229,28 @@ def _with_answer(row: np.void, name: str, answer: Any, constraints: int) -> np.v
     if constraints:
         row["g"] = values[1:]
     return row
+
+
+def _with_conditions(row: np.void, name: str, answer: Any, described: Description) -> Any:
+    """Fills the conditions that were observed into a row, and returns the rest of an answer.
+
+    Raises:
+        UsageError: they are missing, or one of them is none.
+    """
+    assert described.coordinates is not None, "a tuning problem has them"
+    conditions = described.coordinates[1]
+    names = [list(conditions)[j] for j in described.observed]
+    *parts, found = answer if isinstance(answer, tuple) and isinstance(answer[-1], Mapping) else (answer, None)
+    if found is None and isinstance(answer, str):
+        return answer
+    if found is None or set(found) != set(names):
+        wanted = ", ".join(f'"{one}": ...' for one in names)
+        raise UsageError(f"id {name}: {answer!r} must have the observed conditions last, as (f, {{{wanted}}})")
+    try:
+        row["c"] = with_observed(conditions, row["c"][None], found)[0]
+    except UsageError as error:
+        raise UsageError(f"id {name}: {error}; tell what was measured beyond it as {SKIP}") from None
+    return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def _plain(value: Any) -> Any:

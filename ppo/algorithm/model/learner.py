@@ -23,7 +23,7 @@ from ppo.algorithm.learner import Learner
 from ppo.algorithm.model.evidence import evaluated
 from ppo.algorithm.model.imagined import IMAGINED_SLOTS, imagining_collector
 from ppo.algorithm.model.judgement import Judgement, judge
-from ppo.algorithm.model.planning import design, plan_round
+from ppo.algorithm.model.planning import Weather, design, plan_round
 from ppo.algorithm.model.settling import (
     Effort,
     begun,
@@ -88,7 +88,7 @@ class ModelLearner(Learner):
         """What the next round is run for."""
         if self.step == 0:
             return Kind.DESIGN
-        may_collect = self._left >= self._cost(Kind.COLLECT) and not self._job.description.asked
+        may_collect = self._left >= self._cost(Kind.COLLECT) and not self._job.description.whole_rounds
         return Kind.COLLECT if self.surrogate.doubted and may_collect else Kind.PLAN
 
     @property
@@ -139,7 +139,8 @@ class ModelLearner(Learner):
         slots, rng = self._job.slots(self.kind), self._rng(0)
         if not self.surrogate.fitted:
             return design(self.knobs, self.conditions, slots, rng, self._job.limit)
-        return plan_round(self.surrogate.process, policy, slots, rng)
+        weather = Weather.of(self._job.description, self.surrogate.evidence)
+        return plan_round(self.surrogate.process, policy, slots, rng, weather)
 
     @whole_or_not_at_all
     def learn(self, trajectory: Trajectory) -> dict[str, float]:
@@ -240,10 +241,9 @@ class ModelLearner(Learner):
 
     def _settle(self, effort: Effort) -> None:
         """Makes the policy give the model's best knobs, with as many components as that takes."""
-        policy = self._policy_snapshot()
         process, whole = self.surrogate.process, self.surrogate.whole
         about = None if process is whole else process
-        self._take(settled(policy, whole, about, effort, self.config.init_std, self._rng(2)))
+        self._take(settled(self._policy_snapshot(), whole, about, effort, self.config.init_std, self._rng(2)))
         if self.live.sum() > 1:
             self.surrogate.leave_law()
 
