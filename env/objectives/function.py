@@ -132,12 +132,9 @@ def objective(
             "conditions=dict(load=Range(0, 1)))"
         )
     named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
-    if best is not None:
-        _check_parameters(best, list(named[1]), "the conditions", "best")
     check_named(*named)
-    if best is not None and named[1].observed:
-        raise UsageError("best: is of conditions that can be set, and some are observed; leave it out")
-
+    if best is not None:
+        _check_best(best, named[1])
     own = {"constraints": constraints, "at_once": at_once, "vectorised": vectorised}
 
     def describe(described: F) -> F:
@@ -145,6 +142,17 @@ def objective(
         return described
 
     return describe
+
+
+def _check_best(best: Callable[..., Any], conditions: Coordinates) -> None:
+    """Checks that ``best`` takes the conditions, and that these can be set.
+
+    Raises:
+        UsageError: it is not so.
+    """
+    if conditions.observed:
+        raise UsageError("best: is of conditions that can be set, and some are observed; leave it out")
+    _check_parameters(best, list(conditions), "the conditions", "best")
 
 
 def _objective_of(

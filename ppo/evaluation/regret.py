@@ -79,7 +79,9 @@ def measure_regret(objective: Objective, law: Law, keep_failures: bool = False) 
     return Regret(conditions, knobs, _evaluated(objective, knobs, conditions, keep_failures), *solved)
 
 
-def known_regret(config: ResolvedConfig, snapshot: Snapshot, limit: StepLimit | None) -> dict[str, dict[str, float]]:
+def known_regret(
+    config: ResolvedConfig, snapshot: Snapshot, limit: StepLimit | None = None
+) -> dict[str, dict[str, float]]:
     """Returns the median regrets of a law and of the best constant knobs for the summary of a run with a budget.
 
     They count as no evaluations. Empty for a run without a budget, which is scored in training, and where the optimum

@@ -93,14 +93,18 @@ def queried(objective: Objective, law: Law, c: np.ndarray, least: float) -> tupl
     return float(evolved.nfev), float(near[0]) + 1 if len(near) else np.inf
 
 
+def runs_of(seeds: int, quick: bool) -> list[PolishRun]:
+    """Returns all runs of the study."""
+    return [
+        PolishRun(Config(env=env, evaluations=QUICK if quick else evaluations, drivers=0, seed=seed))
+        for env, evaluations in LAWS.items()
+        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+    ]
+
+
 def run(options: Options) -> None:
     """Does the runs that are missing, and writes ``polish.md``."""
-    runs = [
-        PolishRun(Config(env=env, evaluations=QUICK if options.quick else evaluations, drivers=0, seed=seed))
-        for env, evaluations in LAWS.items()
-        for seed in range(FIRST_SEED, FIRST_SEED + options.seeds)
-    ]
-    rows, lines = run_all(options.out, runs)["polish"], []
+    rows, lines = run_all(options.out, runs_of(options.seeds, options.quick))["polish"], []
     for env in LAWS:
         found = [row for row in rows if row["env"] == env]
         values = [numbers(found, measure) for measure in MEASURES]

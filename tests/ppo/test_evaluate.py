@@ -110,7 +110,7 @@ def test_a_check_in_training_is_what_is_evaluated(trained, paid, capsys):
 def test_a_check_says_what_its_conditions_give(trained):
     budget = {"evaluations": 600, "training_steps": None, "episodes": None, "update_epochs": None}
     run, summary = trained(**budget, check=60, seed=5)
-    check, f, c = summary["check"], problems.UnknownOptimum(), np.unique(check_starts(5, 60, 2, 1)[:, 2:], axis=0)
+    check, f, c = summary["check"], problems.UnknownOptimum(), np.unique(check_starts(5, 20, 2, 1)[:, 2:], axis=0)
     assert summary["objective_evaluations"] == 600
     assert (check["evaluations"], check["conditions"], check["noise"]) == (60, 16, 0)
     assert check["law_mean"] == pytest.approx(f(Law.load(run / "law.npz")(c), c).mean())

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from ppo.experiments.tables import Table
-from ppo.studies import ablation, budget, control, frugal, scaling, tempcontrol, thesis
+from ppo.studies import ablation, budget, control, frugal, gallery, polish, scaling, tempcontrol, thesis
 from ppo.studies.runs import Options, missing_runs
 from ppo.studies.tempcontrol_controllers import BY_RULE, TUNED_PID, tuned_controllers
 
@@ -15,7 +15,7 @@ REFERENCE = pathlib.Path(__file__).parents[3] / "runs" / "reference"
 
 def test_the_first_column_of_every_study_is_the_run():
     paths = [path for path in REFERENCE.glob("*/*.csv") if path.parent.name != "bench"]
-    assert len(paths) == 18
+    assert len(paths) == 20
     for path in paths:
         assert path.read_text(encoding="utf-8").startswith("run,"), path
         keys = [row["run"] for row in Table(path, ()).rows]
@@ -25,6 +25,11 @@ def test_the_first_column_of_every_study_is_the_run():
 @pytest.mark.parametrize("group", thesis.GROUPS)
 def test_no_run_of_the_thesis_is_missing(group):
     assert missing_runs(REFERENCE / "thesis", thesis.runs_of(group, 10, quick=False)) == []
+
+
+def test_no_run_of_the_gallery_and_of_polishes_is_missing():
+    assert missing_runs(REFERENCE / "gallery", gallery.runs_of(5, quick=False)) == []
+    assert missing_runs(REFERENCE / "polish", polish.runs_of(5, quick=False)) == []
 
 
 def test_no_run_of_budgets_is_missing():

@@ -141,7 +141,7 @@ def test_scores_and_the_check_are_those_of_the_law_with_its_critic(drivers, tmp_
     assert [int(line.split(",")[0]) for line in lines[1:]] == [2, 3]
     c = np.linspace(-1, 1, 21)[:, None]
     assert summary["eval"]["final"] == pytest.approx(np.mean(Quadratic()(law(c), c) ** 2), rel=1e-9)
-    conditions = np.unique(check_starts(config.seed, 30, 2, 1)[:, 2:], axis=0)
+    conditions = np.unique(check_starts(config.seed, 10, 2, 1)[:, 2:], axis=0)
     assert summary["check"]["law_mean"] == pytest.approx(Quadratic()(law(conditions), conditions).mean(), rel=1e-9)
     constant = np.tile(summary["check"]["constant_knobs"], (len(conditions), 1))
     assert summary["check"]["constant_mean"] == pytest.approx(Quadratic()(constant, conditions).mean(), rel=1e-9)
