@@ -1,10 +1,11 @@
 """Evaluations that a law with a polish takes at a query, beside SciPy's differential evolution, on 2-D benchmarks.
 
 At each of 21 conditions differential evolution, with its defaults, searches the best knob, and the law's knob is
-polished. The error is f less its minimum. ``to its mse``: evaluations until the squared error is no larger than the mean
-of those of differential evolution, the accuracy that is reported of it; ``to its best``: until the error is no larger
-than its own under the same condition. Means over the conditions; of these the median of the seeds, and in brackets the
-worst of them. A ratio is that of the evaluations. What is not reached counts as 100. The law is paid for once.
+polished. The error is f less its minimum. ``to its mse``: evaluations until the squared error is no larger than the
+mean of those of differential evolution, the accuracy that is reported of it; ``to its best``: until the error is no
+larger than its own under the same condition. Means over the conditions; of these the median of the seeds, and in
+brackets the worst of them. A ratio is that of the evaluations. What is not reached counts as 100 evaluations. The law
+is paid for once.
 """
 
 from collections.abc import Sequence
