@@ -100,3 +100,31 @@ def test_noise_does_not_choose():
         found = polish(lambda x: 100 * smooth(x) + rng.normal(0, 1), np.array([0.3, -0.2]), FREE, 40)
         far.append(smooth(found.knobs) - 3)
     assert np.median(far) < 0.01
+
+
+@pytest.mark.parametrize("start", [(0.2, 0.2), (0.6, 0.5)], ids=["that keep the constraint", "that break it"])
+def test_the_best_knobs_keep_the_constraint(start):
+    """The minimum of f, (0.7, 0.7), breaks x + y <= 0.8; the best knobs that keep it are (0.4, 0.4)."""
+
+    def f(x):
+        return ((x - 0.7) ** 2).sum(), x.sum() - 0.8
+
+    found = polish(f, np.array(start), FREE, 30)
+    assert found.knobs.sum() <= 0.8
+    assert found.knobs == pytest.approx([0.4, 0.4], abs=2e-3)
+    assert found.value == f(found.knobs)[0]
+
+
+def test_of_two_constraints_both_are_kept_and_what_fails_is_the_worst():
+    def f(x):
+        return (np.nan if x[0] > 0.3 else -x[0] - x[1]), [x[0] - 0.25, x[1] - 0.5]
+
+    found = polish(f, np.array([0.2, 0.45]), FREE, 25)
+    assert (found.knobs <= [0.25, 0.5]).all()
+    assert found.knobs == pytest.approx([0.25, 0.5], abs=2e-3)
+
+
+def test_where_none_keeps_the_constraint_that_is_found_which_breaks_it_least():
+    found = polish(lambda x: (x[0], 1.0 - x[0]), np.array([0.5]), np.zeros(1), 8)
+    assert found.knobs[0] > 0.6
+    assert found.value == found.knobs[0]

@@ -1,10 +1,13 @@
 """The archive of a run is made for its problem, and read only if it is of the same one."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from actors.job import Kind
-from env import Problem
+from env import Integer, Problem
+from env.coordinates import Coordinates
 from ppo.data.archive import NAME, Contents, new_archive, read_archive
 from ppo.data.rows import row_type
 from ppo.data.run_archive import check_same_problem, open_for_run, read_of_run, signature
@@ -94,3 +97,30 @@ def test_an_archive_of_an_environment_is_read_as_its_own(tmp_path):
     assert same_rows(read_of_run(tmp_path, a_job, "run").rows, rows)
     assert "another problem: env tests.problems:CountdownEnv" in refusal(read_of_run, tmp_path, JOB, "run")
     assert read_archive(tmp_path / NAME, "run").rows["obs"].tolist() == [[1.5, -2]] * 5
+
+
+def amplifier_job(**changes):
+    """Returns a job of a problem with units; ``changes`` are those of its knobs."""
+    made = job(problem=Problem("tests.problems:amplifier"))
+    knobs, conditions = (found := made.problem.describe()).coordinates
+    named = Coordinates({**knobs, **changes}, "knobs"), conditions
+    made.__dict__["description"] = dataclasses.replace(found, coordinates=named)
+    return made
+
+
+def test_an_archive_says_of_which_knobs_and_conditions_it_is():
+    found = signature(amplifier_job())
+    assert [part["name"] for part in found["coordinates"][0]] == ["gain", "taps", "mode"]
+    assert "coordinates" not in signature(JOB) and "constraints" not in found
+    limited = job(problem=Problem("tests.problems:limited"))
+    limited.__dict__["description"] = limited.problem.describe()
+    assert signature(limited)["constraints"] == 1
+
+
+def test_the_archive_of_other_ranges_is_refused():
+    ours, theirs = amplifier_job(), amplifier_job(taps=Integer(0, 15))
+    contents = Contents(signature(theirs), np.zeros(0, row_type(theirs)), 0, 0, 0)
+    message = refusal(check_same_problem, contents, ours, "--reuse runs/a")
+    assert message.startswith("--reuse runs/a: its evaluations are of another problem: gain ")
+    assert "taps Integer(0, 15)" in message and message.count("taps") == 2
+    check_same_problem(Contents(signature(ours), np.zeros(0, row_type(ours)), 0, 0, 0), ours, "--reuse runs/a")

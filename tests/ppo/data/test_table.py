@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from actors.job import Kind
+from env import Problem, UsageError
+from env.coordinates import snapped
 from ppo.data.reuse import read_reused
 from ppo.data.rows import KIND_NAMES, LATE, REUSED, row_type
 from ppo.data.table import column_names, write_table
@@ -88,3 +90,61 @@ def test_a_table_can_be_reused(path):
     for name in ("x", "c", "f", "failed"):
         assert reused[name].tobytes() == rows[name].tobytes()
     assert (reused["kind"] == REUSED).all()
+
+
+def of_amplifier():
+    """Returns a job of a problem with names and units, and rows of it."""
+    made = job(problem=Problem("tests.problems:amplifier"))
+    made.__dict__["description"] = made.problem.describe()
+    rows = np.zeros(6, row_type(made))
+    rows["kind"], rows["slot"], rows["time_step"] = Kind.PLAN, np.arange(6), 1
+    knobs, conditions = made.description.coordinates
+    rng = np.random.default_rng(0)
+    rows["x"] = snapped(rng.uniform(-1, 1, rows["x"].shape), knobs.steps)
+    rows["c"] = snapped(rng.uniform(-1, 1, rows["c"].shape), conditions.steps)
+    rows["f"] = rng.normal(size=6)
+    return made, rows
+
+
+def test_knobs_and_conditions_are_in_units_by_name(path):
+    made, rows = of_amplifier()
+    named = made.description.named
+    write_table(path, rows, named)
+    table = read(path)
+    assert list(table[0])[4:10] == ["gain", "taps", "mode", "vin", "hot", "f"]
+    for line, row in zip(table, rows, strict=True):
+        knobs, conditions = (part.in_units(row[field]) for part, field in zip(named, "xc", strict=True))
+        values = {name: str(value) for name, value in {**knobs, **conditions}.items()}
+        assert {name: line[name] for name in values} == values
+
+
+def test_a_table_in_units_is_reused_as_it_was(path):
+    made, rows = of_amplifier()
+    write_table(path, rows, made.description.named)
+    back = read_reused([str(path)], made)
+    np.testing.assert_allclose(back["x"], rows["x"], atol=1e-12)
+    np.testing.assert_allclose(back["c"], rows["c"], atol=1e-12)
+    assert back["f"].tolist() == rows["f"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"gain": "1e9"}, "gain"),
+        ({"mode": "sideways"}, "column mode: 'sideways' is none of fast, slow"),
+        ({"vin": "much"}, "vin"),
+        ({"gain": None}, "gain"),
+    ],
+)
+def test_what_is_no_value_of_its_knob_is_told(changes, words, path):
+    made, rows = of_amplifier()
+    write_table(path, rows, made.description.named)
+    table = read(path)
+    columns = [name for name in table[0] if changes.get(name, "") is not None]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows([table[0] | changes, *table[1:]])
+    with pytest.raises(UsageError, match=words) as told:
+        read_reused([str(path)], made)
+    assert str(told.value).startswith(f"--reuse {path}") and "\n" not in str(told.value)
