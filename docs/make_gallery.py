@@ -74,12 +74,18 @@ def _table(objective: Objective, law: Law) -> str:
         assert solved is not None, "the best knobs are known"
         x = law(c)
         better = law_polished(objective, x[0], c[0])[None]
-        f = [timed_evaluation(objective, one, c, range(1)).f[0] for one in (x, better)]
+        f = [_value(objective, one, c) for one in (x, better)]
         cells = [value_text(one, z) for one, z in zip(conditions.values(), c[0], strict=True)]
         for found in (solved[0][0], x[0]):
             cells += [value_text(one, z) for one, z in zip(knobs.values(), found, strict=True)]
-        rows.append([*cells, f"{solved[1][0]:.5g}", *(f"{value:.5g}" for value in f)])
+        rows.append([*cells, f"{solved[1][0]:.5g}", *f])
     return markdown([*header, "best f", "law's f", "polished f"], rows)
+
+
+def _value(objective: Objective, x: np.ndarray, c: np.ndarray) -> str:
+    """Returns f of knobs ``[1, knobs]``, and whether they break the constraint, in words."""
+    found = timed_evaluation(objective, x, c, range(1))
+    return f"{found.f[0]:.5g}{', breaks the constraint' if (found.g > 0).any() else ''}"
 
 
 def _draw(objective: Objective, law: Law, path: pathlib.Path) -> None:
@@ -105,14 +111,18 @@ def _measured(names: list[str]) -> str:
     lines = []
     for name in names:
         own = [row for row in rows if row["problem"] == name]
-        cells = [name, f"{int(own[0]['evaluations']):,}"]
+        cells = [
+            name,
+            f"{int(own[0]['evaluations']):,}",
+            f"{100 * np.median([float(row['kept']) for row in own]):.0f} %",
+        ]
         for what in ("law", "polished"):
             for measure in SHOWN:
                 values = [float(row[f"{what} {measure}"]) for row in own]
                 cells.append(f"{np.median(values):.2g} ({max(values):.2g})")
         lines.append(cells)
     measures = [f"{what}: {one}" for what in ("law", "polished") for one in SHOWN]
-    return markdown(["problem", "evaluations", *measures], lines)
+    return markdown(["problem", "evaluations", "the law keeps constraints", *measures], lines)
 
 
 def page(module_name: str, names: list[str]) -> str:
