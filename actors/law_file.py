@@ -189,7 +189,7 @@ def _read_limit(text: bytes, arrays: Mapping[str, np.ndarray], law: Snapshot) ->
         raise ValueError("its start laws are not those of its step limits")
     if not starts:
         return None
-    if not all(type(reach) is float and 0 < reach <= 1 for reach in reaches):
+    if not all(type(reach) in (int, float) and 0 < reach <= 1 for reach in reaches):
         raise ValueError("a step limit that is no share of a range")
     parts = [arrays[f"{START}{number}"] for number in range(len(starts))]
     if any(part.dtype != np.uint8 or part.ndim != 1 for part in parts) or not all(part.size for part in parts[1:]):

@@ -28,6 +28,7 @@ class Description:
         coordinates: names, units, ranges and kinds of the knobs and of the conditions of a tuning problem; else None.
         constraints: number of values beside f that are to be 0 or less.
         asked: whether it is a bench, which is asked and told, and no function.
+        solved: whether it tells its best knobs.
         at_once: how many of its evaluations may be under way at once; None for any number.
     """
 
@@ -42,6 +43,7 @@ class Description:
     at_once: int | None = None
     constraints: int = 0
     asked: bool = False
+    solved: bool = False
 
     @property
     def obs_dim(self) -> int:

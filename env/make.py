@@ -261,6 +261,7 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
             objective.at_once if objective else None,
             objective.constraints if objective else 0,
             isinstance(objective, Bench),
+            objective is not None and objective.solved,
         )
 
 

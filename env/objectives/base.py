@@ -72,6 +72,11 @@ class Objective(ABC):
         self.knob_coordinates, self.condition_coordinates = coordinates or (None, None)
 
     @property
+    def solved(self) -> bool:
+        """Whether it tells its best knobs."""
+        return type(self).solve is not Objective.solve
+
+    @property
     def dims(self) -> int:
         """Number of all coordinates, knobs and conditions."""
         return self.knobs + self.conditions

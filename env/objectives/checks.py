@@ -46,6 +46,11 @@ def check_objective(told: str, objective: Objective) -> Objective:
     for name, coordinates in zip(("knob", "condition"), objective.coordinates, strict=True):
         if len(coordinates) != (count := getattr(objective, f"{name}s")):
             raise UsageError(f"{told}: {name}_coordinates name {len(coordinates)} of them, and {name}s = {count}")
+    if tuple(objective.observed) != (marked := objective.coordinates[1].observed):
+        raise UsageError(
+            f"{told}: observed = {objective.observed!r}, and of its condition_coordinates those numbered {marked} have "
+            f"observed = True; both must name the same conditions"
+        )
     options = [len(knob.options) for knob in objective.coordinates[0].values() if isinstance(knob, Choice)]
     if math.prod(options) > MOST_COMBINATIONS:
         raise UsageError(

@@ -57,6 +57,8 @@ class FunctionObjective(Objective):
         if not self.observed:
             return returned
         names = [name for name in self.condition_coordinates if name not in self._set]
+        if isinstance(returned, float) and np.isnan(returned):  # it failed before it knew
+            return (returned, [returned] * self.constraints, c) if self.constraints else (returned, c)
         *parts, found = returned if isinstance(returned, tuple) and len(returned) > 1 else (returned, None)
         if not isinstance(found, Mapping) or set(found) != set(names):
             wanted = f"dict({', '.join(f'{name}=...' for name in names)})"
@@ -68,6 +70,11 @@ class FunctionObjective(Objective):
             return (*parts, with_observed(self.condition_coordinates, c, found))
         except UsageError as error:
             raise ContractError(f"{self.described.__name__} returned {error}") from error
+
+    @property
+    def solved(self) -> bool:
+        """See ``Objective``."""
+        return vars(type(self))["best"] is not None
 
     def solve(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """See ``Objective``."""

@@ -61,6 +61,8 @@ def resolve(config: Config) -> ResolvedConfig:
     if config.algo == "reinforce":
         filled |= defaults.REINFORCE
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}
+    if config.step_limit is not None:
+        values |= {"step_limit": float(config.step_limit), "start_law": str(config.start_law)}
     values |= {name: value for name, value in filled.items() if values[name] is None}
     if tuning and problem.describe().asked:
         values["on_failure"] = "infeasible"  # who measures says what failed
@@ -223,6 +225,11 @@ def _check_labels(config: ResolvedConfig, problem: Problem) -> None:
     if config.step_limit is not None and problem.describe().labelled:
         raise UsageError(
             f"--step-limit {config.step_limit:g}: --env {config.env} has choices, of which no value is near to another"
+        )
+    if config.step_limit is not None and problem.describe().solved:
+        raise UsageError(
+            f"--step-limit {config.step_limit:g}: --env {config.env} tells its best knobs (best or solve), so that "
+            f"scores and pictures evaluate it everywhere; leave that out"
         )
     if problem.family == "tuning" and config.components < (least := problem.describe().combinations):
         raise UsageError(

@@ -190,7 +190,8 @@ class Asks:
         late = known[(known["kind"] == LATE) & (known["slot"] == place_of(known, name))]
         if len(late):
             before = late
-        if row["f"] == before[0]["f"] or (row["failed"] and np.isnan(row["f"]) and np.isnan(before[0]["f"])):
+        parts = [part for part in ("f", "g", "c") if part in (known.dtype.names or ())]
+        if all(np.array_equal(row[part], before[0][part], equal_nan=True) for part in parts):
             return None
         if before[0]["f"] != SKIPPED:
             raise UsageError(f"id {name}: was told before as {before[0]['f']:.9g}, and cannot be another value now")
@@ -240,9 +241,10 @@ def _with_conditions(row: np.void, name: str, answer: Any, described: Descriptio
     assert described.coordinates is not None, "a tuning problem has them"
     conditions = described.coordinates[1]
     names = [list(conditions)[j] for j in described.observed]
-    *parts, found = answer if isinstance(answer, tuple) and isinstance(answer[-1], Mapping) else (answer, None)
-    if found is None and isinstance(answer, str):
-        return answer
+    whole = isinstance(answer, tuple) and len(answer) > 1 and isinstance(answer[-1], Mapping)
+    *parts, found = answer if whole else (answer, None)
+    if (found is None and isinstance(answer, str)) or parts == [SKIP]:
+        return parts[0]
     if found is None or set(found) != set(names):
         wanted = ", ".join(f'"{one}": ...' for one in names)
         raise UsageError(f"id {name}: {answer!r} must have the observed conditions last, as (f, {{{wanted}}})")

@@ -12,6 +12,7 @@ from actors.law_file import About
 from actors.snapshot import Snapshot
 from env.objectives import Objective, evaluate, solution
 from env.objectives.evaluation import Failures
+from ppo.algorithm.model.judgement import CONSTANT
 from ppo.config import ResolvedConfig
 from ppo.data.rows import REUSED
 from ppo.evaluation.evaluator import Evaluator
@@ -153,13 +154,12 @@ def draw_rounds(path: pathlib.Path, rounds: RoundValues, timing: Timing, model: 
     axes[0].plot(rounds.paid, best, color="#117733", lw=1.2, label="best f of a round", **marks)
     design = rounds.paid[rounds.kinds == Kind.DESIGN]
     if len(design):
-        axes[0].axvspan(
-            0, design[-1], color="#ddcc77", alpha=0.3, lw=0, label="the design, spread over the whole range"
-        )
+        axes[0].axvspan(0, design[-1], color="#ddcc77", alpha=0.3, lw=0, label="the design, spread evenly")
     if (rounds.kinds == REUSED).any():
         axes[0].axvline(0, color="#aaaaaa", lw=3, label="at 0: what was reused")
-    for name, what, colour in (("law", "the law", "#ee3377"), ("constant", "the best constant knobs", "#888888")):
-        value = (model or {}).get(name)
+    told = model or {}
+    for name, what, colour in (("law", "the law", "#ee3377"), ("constant", told.get("beside", CONSTANT), "#888888")):
+        value = told.get(name)
         if value is not None:
             axes[0].axhline(value, color=colour, ls="--", lw=1.2, label=f"mean f of {what}, as the model expects")
     finite = np.concatenate([values[np.isfinite(values)] for values in (best, median)])

@@ -108,6 +108,7 @@ class RunDir:
             raise UsageError(f"--run-dir {self.shown}: another run has just begun in it") from None
         except OSError as error:
             with contextlib.suppress(OSError):
+                (self.path / "config.json").unlink(missing_ok=True)
                 if made:
                     self.path.rmdir()
             raise UsageError(f"--run-dir {self.shown}: cannot be made ({error.strerror})") from None

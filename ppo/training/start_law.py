@@ -2,9 +2,12 @@
 
 import pathlib
 
+import numpy as np
+
 from actors.job import Job
 from actors.law_file import About, read_law, same_knobs
 from actors.load import NAME as LAW
+from actors.policy import Policy
 from actors.snapshot import Snapshot
 from actors.step_limit import StepLimit
 from env.errors import UsageError
@@ -32,9 +35,13 @@ def step_limit(config: ResolvedConfig, job: Job, run_dir: pathlib.Path | None) -
     spec = policy_spec(config, job.description)
     if config.start_law == CONSTANT:
         return StepLimit.about(None, None, config.step_limit, spec)
-    own = run_dir / START_LAW if run_dir is not None else None
-    told = f"--start-law {config.start_law}"
-    start, about = _read(own if own is not None and own.is_file() else pathlib.Path(config.start_law), told)
+    begun = run_dir is not None and (run_dir / "config.json").is_file()
+    source, told = pathlib.Path(config.start_law), f"--start-law {config.start_law}"
+    if begun and run_dir is not None:
+        source, told = run_dir / START_LAW, f"RUN_DIR {run_dir}"
+        if not source.is_file():
+            raise UsageError(f"{told}: there is no {START_LAW} in it, about which it was begun; begin a new run")
+    start, about = _read(source, told)
     _check_problem(start, about, job, config, told)
     return StepLimit.about(start, about.limit, config.step_limit, spec)
 
@@ -57,5 +64,8 @@ def _check_problem(start: Snapshot, about: About, job: Job, config: ResolvedConf
         differ = [key for key in {**ours, **about.problem} if about.problem.get(key) != ours.get(key)][:1]
         theirs, wanted = ({key: values.get(key) for key in differ} for values in (about.problem, ours))
         raise UsageError(f"{told}: is of another problem: {problem_words(theirs)}, and here {problem_words(wanted)}")
+    with np.errstate(all="ignore"):
+        if not np.isfinite(Policy(start).mode(np.zeros((1, start.spec.obs_dim)))).all():
+            raise UsageError(f"{told}: what it gives is not finite")
     if about.actions is not None or not same_knobs(start.spec, policy_spec(config, job.description)):
         raise UsageError(f"{told}: is no law of such knobs and conditions as --env {config.env} has")

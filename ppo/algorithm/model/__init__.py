@@ -24,7 +24,8 @@ def make_learner(config: ResolvedConfig, job: Job, reused: int = 0) -> Learner:
     if config.model == "none":
         return (ComponentsLearner if spec.components > 1 else Learner)(config, spec, reused)
     assert config.evaluations is not None, "a model needs a budget"
-    if spec.labelled or job.description.constraints or job.limit:  # of which the other laws know nothing
+    described = job.description
+    if spec.labelled or described.constraints or described.whole_rounds or job.limit:  # the others know none of it
         return ModelLearner(config, spec, job, reused)
     others = second_law_suits_budget(config.evaluations) or networks_suit_budget(config.evaluations, spec.obs_dim)
     return (CandidatesLearner if others else ModelLearner)(config, spec, job, reused)

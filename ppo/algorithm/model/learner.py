@@ -207,14 +207,14 @@ class ModelLearner(Learner):
     def _keep_limits(self, effort: Effort, about_law: bool) -> None:
         """Moves the law away from limits that it breaks, since it is not exactly where the model's best knobs are."""
         for number in range(WIDENED if self._limited else 0):
-            if not self.surrogate.widened(fresh_states(self.snapshot(), self._rng(10 + number))):
+            if not self.surrogate.widened(fresh_states(self.snapshot(), self._rng(10 + number), self._job.limit)):
                 break
             self._follow(effort) if about_law else self._settle(effort)
 
     def _astray(self, before: Snapshot) -> bool:
         """Whether the model, before its last fit, surely expects more of its law than of the law of the last round."""
         earlier = self.surrogate.earlier
-        return earlier is not None and surely_worse(self.snapshot(), before, earlier, self._rng(9))
+        return earlier is not None and surely_worse(self.snapshot(), before, earlier, self._rng(9), self._job.limit)
 
     def _imagine(self, now: Schedule) -> dict[str, float]:
         """Takes one step of PPO on slots that are rolled out over the model."""

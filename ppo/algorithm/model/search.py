@@ -43,7 +43,11 @@ class Prospect:
 
 
 class Predictor(Protocol):
-    """What a law is compared by: a model, or a more cautious one."""
+    """What a law is compared by: a model, or a more cautious one, of the knobs that a step limit allows."""
+
+    @property
+    def limit(self) -> StepLimit | None:
+        """How far knobs may lie from those of a start law; None for no limit."""
 
     def mean(self, states: np.ndarray) -> np.ndarray:
         """Returns the warped f expected at states ``[m, dims]``, ``[m]``."""
@@ -53,9 +57,7 @@ class Predictor(Protocol):
 
 
 class Searchable(Predictor, Protocol):
-    """What is searched for the best knobs, those that a step limit allows: a process, or networks."""
-
-    limit: StepLimit | None
+    """What is searched for the best knobs: a process, or networks."""
 
     def mean_and_slope(self, states: np.ndarray, knobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the warped f expected at ``[m, dims]``, ``[m]``, and its slope by the knobs, ``[m, knobs]``."""
@@ -110,7 +112,7 @@ def _searched(
     return polished(model, best, conditions, spec)
 
 
-def within_limit(model: Searchable, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+def within_limit(model: Predictor, knobs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
     """Returns the nearest knobs ``[m, p, knobs]`` that a step limit allows at conditions ``[m, conditions]``."""
     if model.limit is None:
         return knobs
@@ -192,7 +194,7 @@ def _descended(model: Searchable, knobs: np.ndarray, conditions: np.ndarray, fix
 
     All rows are one problem to SciPy's L-BFGS-B, since they do not depend on each other.
     """
-    shape = knobs.shape
+    shape, knobs = knobs.shape, within_limit(model, knobs[:, None], conditions)[:, 0]
     if fixed.all():
         return knobs
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import qmc
+from threadpoolctl import threadpool_limits
 
 from actors.law import Law
 from actors.law_file import About
@@ -22,6 +23,7 @@ from ppo.algorithm.model.search import (
     polished,
     prospect,
     states_of,
+    within_limit,
 )
 from ppo.algorithm.model.surrogate import Surrogate
 
@@ -82,6 +84,11 @@ class Cautious:
         """Returns values of f from warped ones."""
         return self.model.unwarped(values)
 
+    @property
+    def limit(self) -> StepLimit | None:
+        """How far knobs may lie from those of a start law."""
+        return self.model.limit
+
 
 def settled(
     policy: Snapshot,
@@ -128,6 +135,7 @@ def settled(
     return of_one if loss <= enough else of_several
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # as in training: more threads may change the last bits
 def begun(spec: NetworkSpec, theta: np.ndarray, limit: StepLimit | None, rng: np.random.Generator) -> np.ndarray:
     """Returns parameters under which all components give the knobs of a limit's start law; the same without a limit."""
     if limit is None:
@@ -161,18 +169,18 @@ def gate_suffices(policy: Snapshot, model: GaussianProcess, rng: np.random.Gener
     conditions = _fresh(policy, rng)
     if model.region is not None:
         laws = policy, with_critic(policy, model)
-        gate, critic = (model.region.holds(law_states(law, conditions)).sum() for law in laws)
+        gate, critic = (model.region.holds(law_states(law, conditions, model.limit)).sum() for law in laws)
         if gate < critic:
             return True
     found = prospect(model, Policy(policy), conditions, rng)
-    by_gate = model.unwarped(model.mean(law_states(policy, conditions)))
+    by_gate = model.unwarped(model.mean(law_states(policy, conditions, model.limit)))
     by_critic, least = model.unwarped(found.proposed), model.unwarped(found.expected)
     return float((by_gate - by_critic).mean()) <= GATE_LOSS * max(float((by_critic - least).mean()), 0.0)
 
 
 def expected_mean(policy: Snapshot, model: Predictor, conditions: np.ndarray) -> float:
     """Returns the mean f that a model expects of the best of the components in use."""
-    each = expected_at(model, means_at(Policy(policy), conditions), conditions)
+    each = expected_at(model, within_limit(model, means_at(Policy(policy), conditions), conditions), conditions)
     return float(model.unwarped(each.min(axis=1)).mean())
 
 
@@ -182,15 +190,17 @@ def with_critic(snapshot: Snapshot, process: GaussianProcess) -> Snapshot:
     return replace(snapshot, critic=process.critic()) if several else snapshot
 
 
-def surely_worse(law: Snapshot, tested: Snapshot, earlier: GaussianProcess, rng: np.random.Generator) -> bool:
+def surely_worse(
+    law: Snapshot, tested: Snapshot, earlier: GaussianProcess, rng: np.random.Generator, limit: StepLimit | None
+) -> bool:
     """Returns whether a process of before the last fit surely expects more of a law than of one that a round tested.
 
     The last fit takes all evaluations. Where most of them lie at the law, it may be wrong elsewhere, and sure of it;
     and no round would test what is made of that.
     """
     conditions = _fresh(law, rng)
-    was = earlier.mean(law_states(with_critic(tested, earlier), conditions))
-    now, std = earlier.mean_and_std(law_states(law, conditions))
+    was = earlier.mean(law_states(with_critic(tested, earlier), conditions, limit))
+    now, std = earlier.mean_and_std(law_states(law, conditions, limit))
     return bool((now - was).mean() > CAUTION * std.mean())
 
 
@@ -199,9 +209,9 @@ def law_states(law: Snapshot, conditions: np.ndarray, limit: StepLimit | None = 
     return np.concatenate([Law(law, About(limit=limit))(conditions), conditions], axis=1)
 
 
-def fresh_states(law: Snapshot, rng: np.random.Generator) -> np.ndarray:
+def fresh_states(law: Snapshot, rng: np.random.Generator, limit: StepLimit | None) -> np.ndarray:
     """Returns the states that a law chooses at conditions that it was not fitted to, ``[512, dims]``."""
-    return law_states(law, _fresh(law, rng))
+    return law_states(law, _fresh(law, rng), limit)
 
 
 def missed_valley(
@@ -222,7 +232,7 @@ def missed_valley(
 def less_expected(law: Snapshot, other: Snapshot, surrogate: Surrogate, rng: np.random.Generator) -> bool:
     """Returns whether the model expects less of a law than of another one."""
     conditions = _fresh(law, rng)
-    states = [law_states(one, conditions) for one in (law, other)]
+    states = [law_states(one, conditions, surrogate.step_limit) for one in (law, other)]
     model = surrogate.process_for(np.concatenate(states))
     ours, theirs = (float(model.unwarped(model.mean(at)).mean()) for at in states)
     return ours < theirs

@@ -8,6 +8,7 @@ import pytest
 from env import Choice, Integer, Objective, Range, UsageError, bench, objective
 from env.coordinates import Coordinates
 from env.errors import ContractError
+from env.objectives.checks import check_objective
 from env.objectives.evaluation import Failures, timed_evaluation
 from env.tuning import TuningVectorEnv
 from tests.problems import WEATHER
@@ -66,6 +67,8 @@ def test_where_f_failed_before_it_said_they_are_as_expected():
 
     found = timed_evaluation(described(broken), X, C, range(2), Failures())
     assert np.isnan(found.f).all() and found.c.tolist() == C.tolist()
+    found = timed_evaluation(returning(float("nan")), X, C, range(2), Failures())
+    assert np.isnan(found.f).all() and found.c.tolist() == C.tolist()
     found = timed_evaluation(returning((np.nan, {"wind": 10})), X, C, range(2), Failures())
     assert np.isnan(found.f).all() and found.c[:, 1].tolist() == [0, 0]
 
@@ -108,6 +111,19 @@ def test_a_class_returns_all_conditions():
     assert timed_evaluation(Weathered(), X, C, range(2)).c.tolist() == [[0.5, 0.25], [-0.5, 0.25]]
     with pytest.raises(ContractError, match=r"Forgetful\.__call__ returned .*; conditions of shape \(2, 2\) in"):
         timed_evaluation(Forgetful(), X, C, range(2))
+
+
+def test_a_class_marks_its_coordinates_too():
+    class Half(Objective):
+        knobs, conditions, observed = 1, 2, (1,)
+
+        def __call__(self, x, c):
+            return 0.0, c
+
+    with pytest.raises(UsageError, match="both must name the same conditions"):
+        check_objective("--env mine:Half", Half())
+    Half.condition_coordinates = Coordinates(WEATHER, "conditions")
+    check_objective("--env mine:Half", Half())
 
 
 def test_descriptions_that_cannot_be_are_told():

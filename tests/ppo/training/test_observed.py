@@ -141,6 +141,18 @@ def test_a_wind_that_is_none_is_told_and_nothing_is_taken(text, words, tmp_path,
     assert len(rows_of(tmp_path / "mine")) == 0
 
 
+def test_what_is_told_again_must_be_the_same(tmp_path):
+    with Trainer(BENCH, tmp_path / "run", quiet=True) as trainer:
+        first, second = trainer.ask()[:2]
+        trainer.tell({first.id: (1.0, {"wind": 5.0}), second.id: ("skipped", {"wind": 25.0})})
+        trainer.tell({first.id: (1.0, {"wind": 5.0})})
+        with pytest.raises(UsageError, match="was told before"):
+            trainer.tell({first.id: (1.0, {"wind": 9.0})})
+        for wrong in ((), ({"wind": 5.0},), (1.0,), 1.0, (1.0, {"wind": None})):
+            with pytest.raises(UsageError, match=f"id {trainer.ask()[0].id}: "):
+                trainer.tell({trainer.ask()[0].id: wrong})
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

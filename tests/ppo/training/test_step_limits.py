@@ -129,7 +129,10 @@ def test_a_bench_is_asked_within_the_limit(tmp_path, little_effort):
         ({"start_law": "tests"}, "--start-law tests: there is no law.npz in it"),
         ({"start_law": "setup.cfg"}, "--start-law setup.cfg: setup.cfg is damaged, or no law"),
         ({"env": "tests.problems:limited"}, "is of another problem: env tests.problems:measured, and here env tests"),
-        ({"env": "tests.problems:Quadratic"}, "is of another problem: env tests.problems:measured, and here env tests"),
+        (
+            {"env": "tests.problems:UnknownOptimum"},
+            "is of another problem: env tests.problems:measured, and here env tests",
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_line(both, changes, words, tmp_path, request):
@@ -138,3 +141,35 @@ def test_mistakes_are_told_in_one_line(both, changes, words, tmp_path, request):
     with pytest.raises(UsageError, match=words.replace("(", r"\(")) as told:
         run(config, tmp_path / "run")
     assert "\n" not in str(told.value) and not (tmp_path / "run").exists()
+
+
+def test_nothing_is_evaluated_beyond_the_limit_to_see_how_good_the_law_is(tmp_path, little_effort):
+    """Whoever tells the best knobs has f evaluated there, and everywhere for pictures."""
+    for env in ("tests.problems:Quadratic", "rosenbrock"):
+        with pytest.raises(UsageError, match=r"--step-limit 0\.1: --env .* tells its best knobs"):
+            run(dataclasses.replace(FIRST, env=env), tmp_path / "run")
+    asked = []
+
+    @tuninglaw.objective(knobs={"a": tuninglaw.Range(-1, 1)}, conditions={"load": tuninglaw.Range(-1, 1)})
+    def noted(a, load):
+        asked.append(a)
+        return (a - load) ** 2
+
+    train(dataclasses.replace(FIRST, env=noted), tmp_path / "run", quiet=True)
+    evaluate(tmp_path / "run", check=30)
+    assert np.abs(asked).max() <= 0.2
+    assert (tmp_path / "run" / "law.png").is_file()
+
+
+def test_a_limit_may_be_a_whole_number_and_a_start_law_a_path(both, tmp_path, little_effort):
+    config = dataclasses.replace(FIRST, start_law=both[0] / "first", step_limit=1, check=0)
+    run(config, tmp_path / "run")
+    assert tuninglaw.load(tmp_path / "run").about.limit.reaches == (0.1, 1.0)
+
+
+def test_a_run_that_lost_its_start_law_says_so(both, tmp_path):
+    shutil.copytree(both[0] / "second", tmp_path / "run")
+    (tmp_path / "run" / "start_law.npz").unlink()
+    (tmp_path / "run" / "summary.json").unlink()
+    with pytest.raises(UsageError, match=r"there is no start_law\.npz in it, about which it was begun"):
+        run(both[3], tmp_path / "run", resume=True)
