@@ -129,10 +129,6 @@ def test_a_bench_is_asked_within_the_limit(tmp_path, little_effort):
         ({"start_law": "tests"}, "--start-law tests: there is no law.npz in it"),
         ({"start_law": "setup.cfg"}, "--start-law setup.cfg: setup.cfg is damaged, or no law"),
         ({"env": "tests.problems:limited"}, "is of another problem: env tests.problems:measured, and here env tests"),
-        (
-            {"env": "tests.problems:UnknownOptimum"},
-            "is of another problem: env tests.problems:measured, and here env tests",
-        ),
     ],
 )
 def test_mistakes_are_told_in_one_line(both, changes, words, tmp_path, request):
