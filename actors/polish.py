@@ -45,7 +45,8 @@ class Found:
 def polish(f: Callable[[np.ndarray], Any], knobs: np.ndarray, steps: np.ndarray, budget: int) -> Found:
     """Searches for better knobs near to some, and returns the best evaluated ones: never worse than those given.
 
-    Where f has noise, they are the best ones by the process, if it does not expect less of those given.
+    Where f has noise, they are the best ones by the process, of those that were measured to be no worse than those
+    given.
 
     Args:
         f: takes knobs ``[knobs]`` in [-1, 1] and returns f, or f and its constraints; NaN where it fails.
@@ -176,5 +177,8 @@ class _Search:
         best = self._best
         if self._noise > NOISY and (process := self._process(self._points[best], self._values)) is not None:
             expected = process.mean((self._points - self._points[best]) / self._radius)
-            best = int(np.lexsort([expected, self._broken, np.isinf(self._values)])[0])
+            # A kink may look like noise: what was measured to be worse than the first knobs is not taken.
+            same = self._broken == self._broken[0]
+            worse = (self._broken > self._broken[0]) | (same & (self._values > self._values[0]))
+            best = int(np.lexsort([expected, self._broken, worse | np.isinf(self._values)])[0])
         return Found(self._points[best], float(self._values[best]), float(self._values[0]), len(self._values))

@@ -128,3 +128,15 @@ def test_where_none_keeps_the_constraint_that_is_found_which_breaks_it_least():
     found = polish(lambda x: (x[0], 1.0 - x[0]), np.array([0.5]), np.zeros(1), 8)
     assert found.knobs[0] > 0.6
     assert found.value == found.knobs[0]
+
+
+def test_a_kink_that_looks_like_noise_makes_nothing_worse():
+    """Of two valleys the lower one ends at a step; a process that smooths it may expect less where f is more."""
+
+    def f(x):
+        return (x[0] - 0.3) ** 2 - 0.1 * (x[0] > 0.31) + 0.02 * np.sin(400 * x[0])
+
+    for start in np.linspace(0.2, 0.4, 41):
+        for budget in (8, 20):
+            found = polish(lambda x: float(f(x)), np.array([start]), np.zeros(1), budget)
+            assert found.value == f(found.knobs) <= found.given
