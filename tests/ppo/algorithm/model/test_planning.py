@@ -114,7 +114,7 @@ def test_where_the_model_knows_no_more_than_an_evaluation_tells_noise_changes_no
 @pytest.mark.parametrize("live", [[True, False, True], [False, True, False]])
 def test_what_the_policy_samples_follows_its_mean_and_std_by_the_live_components_in_turn(live):
     means = np.array([[0.0, 0.3], [-0.5, -0.2], [0.5, -0.4]])
-    found = sampled(policy_of(means, live=live), 4000, of(0))
+    found = sampled(policy_of(means, live=live), 4000, None, of(0))
     turns = np.flatnonzero(live)
     for turn, component in enumerate(turns):
         knobs = found[turn :: len(turns), :2]
@@ -125,7 +125,7 @@ def test_what_the_policy_samples_follows_its_mean_and_std_by_the_live_components
 
 def test_what_the_policy_samples_is_clipped():
     near, far = policy_of([[1.0, -1.0]]), policy_of([[2.0, -3.0]])
-    some, every = (sampled(one, 400, of(0))[:, :2] * [1, -1] for one in (near, far))
+    some, every = (sampled(one, 400, None, of(0))[:, :2] * [1, -1] for one in (near, far))
     assert every.tolist() == [[1.0, 1.0]] * 400
     assert some.max() == 1.0 and 0.4 < (some == 1).mean() < 0.6
 
