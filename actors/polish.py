@@ -18,7 +18,7 @@ from env.coordinates import snapped
 
 RADIUS = 0.1
 """Half of the width of the first trust region, in [-1, 1]."""
-KEPT = 12  # evaluations that the process takes at the least, the nearest ones to the best
+KEPT = (4, 2)  # evaluations that the process takes, those nearest to the best: so many for each knob, and more
 NOISY = 1e-6  # above which it is the process that says which evaluation was the best
 SPREAD, NEARBY, REFINEMENTS = 400, 100, 14  # of the search of the process
 GROWTH, SHRINKAGE = 1.5, 0.6  # of the trust region
@@ -145,7 +145,7 @@ class _Search:
     def _near(self, centre: np.ndarray) -> np.ndarray:
         """Returns the numbers of the evaluations that are nearest to a point, and did not fail."""
         distances = np.where(np.isfinite(self._values), np.abs(self._points - centre).max(axis=1), np.inf)
-        near = np.argsort(distances, kind="stable")[: max(KEPT, 2 * len(centre) + 6)]
+        near = np.argsort(distances, kind="stable")[: KEPT[0] * len(centre) + KEPT[1]]
         return near[np.isfinite(distances[near])]
 
     def _process(self, centre: np.ndarray, values: np.ndarray) -> LocalProcess | None:

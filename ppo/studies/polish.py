@@ -25,8 +25,8 @@ from ppo.experiments.tables import machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
 
 TAKES, GROUPS = ("seeds", "quick"), ()
-LAWS = {"rosenbrock": 300, "branin": 300, "ackley": 10_000}
-"""Evaluations that the law of each benchmark may spend."""
+LAWS: tuple[tuple[str, int | None], ...] = (("rosenbrock", 300), ("branin", 300), ("ackley", 10_000), ("ackley", None))
+"""Benchmarks, and the evaluations that a law may spend; None for a training with the defaults."""
 QUICK, MOST = 40, 100
 CONDITIONS = np.linspace(-1, 1, 21)[:, None]
 VARIANTS: dict[str, dict[str, Any]] = {"defaults": {}, "to 1e-8": {"polish": False, "tol": 1e-8}}
@@ -53,7 +53,7 @@ class PolishRun:
     @property
     def key(self) -> str:
         """Name of the run."""
-        return f"{self.config.env}/{self.config.evaluations}/{self.config.seed}"
+        return f"{self.config.env}/{self.config.evaluations or 'defaults'}/{self.config.seed}"
 
     def run(self) -> list[Any]:
         """Trains in this process, asks at each condition, and returns the row."""
@@ -62,7 +62,7 @@ class PolishRun:
         with training(self.config) as trainer:
             for _ in trainer:
                 pass
-            snapshot = trainer.learner.snapshot()
+            snapshot, evaluations = trainer.learner.snapshot(), trainer.learner.evaluations
         objective = self.config.problem().objective()
         assert objective is not None, "a benchmark"
         law, solved = Law(snapshot), solution(objective, CONDITIONS)
@@ -71,7 +71,7 @@ class PolishRun:
         measured = [
             f"{value:.6g}" for options in VARIANTS.values() for value in compared(objective, errors, solved[1], options)
         ]
-        return [self.key, self.config.env, self.config.evaluations, self.config.seed, *measured, snapshot.sha256]
+        return [self.key, self.config.env, evaluations, self.config.seed, *measured, snapshot.sha256]
 
 
 def polish_errors(objective: Objective, law: Law, c: np.ndarray, least: float) -> np.ndarray:
@@ -129,9 +129,10 @@ def until(errors: np.ndarray, wanted: float) -> float:
 
 def runs_of(seeds: int, quick: bool) -> list[PolishRun]:
     """Returns all runs of the study."""
+    laws = list(dict.fromkeys((env, QUICK) for env, _ in LAWS)) if quick else LAWS
     return [
-        PolishRun(Config(env=env, evaluations=QUICK if quick else evaluations, drivers=0, seed=seed))
-        for env, evaluations in LAWS.items()
+        PolishRun(Config(env=env, evaluations=evaluations, drivers=0, seed=seed))
+        for env, evaluations in laws
         for seed in range(FIRST_SEED, FIRST_SEED + seeds)
     ]
 
@@ -139,11 +140,12 @@ def runs_of(seeds: int, quick: bool) -> list[PolishRun]:
 def run(options: Options) -> None:
     """Does the runs that are missing, and writes ``polish.md``."""
     rows, lines = run_all(options.out, runs_of(options.seeds, options.quick))["polish"], []
-    for env, variant in itertools.product(LAWS, VARIANTS):
-        found = [row for row in rows if row["env"] == env]
+    laws = dict.fromkeys((row["env"], row["evaluations"]) for row in rows)
+    for (env, evaluations), variant in itertools.product(laws, VARIANTS):
+        found = [row for row in rows if (row["env"], row["evaluations"]) == (env, evaluations)]
         values = [numbers(found, f"{variant}: {measure}") for measure in MEASURES]
         cells = [f"{np.median(one):.3g} ({max(one):.3g})" for one in values]
-        lines.append([env, found[0]["evaluations"], variant, *cells])
+        lines.append([env, f"{int(evaluations):,}", variant, *cells])
     header = ["benchmark", "the law", "differential evolution", "evaluations", *MEASURES[1:]]
     text = f"{__doc__}\n\n{markdown(header, lines)}\n{machine()}\n"
     (options.out / "polish.md").write_text(text, encoding="utf-8")
