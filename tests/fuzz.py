@@ -22,7 +22,9 @@ import tyro
 from tests.fuzz_damage import Case
 from tests.fuzz_targets import TARGETS
 
-Name = Literal["all", "law", "snapshot", "config", "command-line", "archive", "npz", "messages", "csv"]
+Name = Literal[
+    "all", "law", "law-in-units", "answers", "snapshot", "config", "command-line", "archive", "npz", "messages", "csv"
+]
 MOST_MEGABYTES, MOST_SECONDS = 512, 10
 
 

@@ -42,6 +42,7 @@ from ppo.data.reuse import read_reused
 from ppo.data.run_archive import signature
 from ppo.data.table import write_table
 from tests.actors.mixtures import mixture, random_critic, random_plan
+from tests.fuzz_benches import answers_bytes, law_in_units, read_answers_file, read_law_in_units
 from tests.fuzz_damage import VALUES, Case, damaged, json_bytes
 from tests.ppo.data.archives import collected, job, round_rows
 
@@ -272,6 +273,8 @@ def csv_bytes(case: Case) -> bytes:
 
 TARGETS = {
     "law": Target(law_bytes, read_law, ValueError),
+    "law-in-units": Target(law_in_units, read_law_in_units, ValueError),
+    "answers": Target(answers_bytes, read_answers_file, UsageError),
     "snapshot": Target(snapshot_bytes, read_snapshot, ValueError),
     "config": Target(config_bytes, lambda case, content: resolve(read_config(case.file(content))), UsageError),
     "command-line": Target(command_line, read_command_line, UsageError),

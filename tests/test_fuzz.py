@@ -9,7 +9,7 @@ from tests.fuzz_targets import TARGETS
 
 
 def test_no_reader_fails_on_damaged_input():
-    report = fuzz.fuzz(400, seed=1)
+    report = fuzz.fuzz(500, seed=1)
     assert report.failures == []
     for name in TARGETS:
         assert report.counts[name, "refused"] > 10, name
