@@ -2,6 +2,7 @@
 
     python -m tests.every_write                # all of them: some minutes
     python -m tests.every_write --sample 20    # as many as that, spread evenly
+    python -m tests.every_write --bench        # of a run that is asked and told
 
 Each call on the run directory and on shared memory is, in a run of its own, the one at which the learner is killed
 before it, in the middle of it (half of what is written is there) or after it, or which fails once for want of room or
@@ -37,14 +38,20 @@ from ppo.config import Config, resolve
 from ppo.data import disk as used
 from ppo.data.disk import Disk
 from ppo.train import train
-from ppo.training import trainer as imported_before_the_first_fork  # noqa: F401
+from ppo.training.run_dir import RunDir
+from ppo.training.trainer import Trainer  # imported before the first fork
+from tests.ppo.algorithm.model.quick import quick
+from tests.problems import measured
 
 CONFIG = Config(
     "tests.problems:UnknownOptimum", training_steps=10, episodes=6, hidden_sizes=(4,), update_epochs=2, eval_every=4,
     drivers=2, checkpoint_every=3, seed=4,
 )  # fmt: skip
+BENCH = Config("tests.problems:supply", evaluations=40, hidden_sizes=(4,), check=15, seed=4)
 FAULTS = ("killed before", "killed within", "killed after", "ENOSPC", "EIO")
 LIMIT_SECONDS = 60
+Way = Callable[[pathlib.Path, bool], None]
+"""Runs to the end in a directory; the flag says whether it goes on there."""
 
 
 @dataclasses.dataclass
@@ -114,7 +121,20 @@ def shim_shared_memory(shim: Shim, names: pathlib.Path) -> None:
     shared_snapshot.SharedMemory.unlink = lambda self: shim.around("unlink shared memory", lambda: unlink(self))
 
 
-def live(run: pathlib.Path, shim: Shim) -> int:
+def trained(run: pathlib.Path, resume: bool) -> None:
+    """Trains to the end."""
+    train(resolve(CONFIG), run, resume=resume, quiet=True, pictures=False)
+
+
+def told(run: pathlib.Path, resume: bool) -> None:
+    """Tells a bench's run what it asks, some points at a time, to the end."""
+    with Trainer(BENCH, RunDir(run), resume=resume, quiet=True) as trainer:
+        while points := trainer.ask():
+            trainer.tell({point.id: measured(**point.knobs, **point.conditions) for point in points[:16]})
+        trainer.finish(pictures=False)
+
+
+def live(run: pathlib.Path, shim: Shim, way: Way = trained) -> int:
     """Lives in a fork of this process until the run ends or something happens; returns the exit code, -9 if killed."""
     sys.stdout.flush()
     life = os.fork()
@@ -126,7 +146,7 @@ def live(run: pathlib.Path, shim: Shim) -> int:
             shim_shared_memory(shim, run.parent / "memory")
             signal.alarm(LIMIT_SECONDS)
             os.dup2(os.open(run.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-            train(resolve(CONFIG), run, resume=(run / "config.json").exists(), quiet=True, pictures=False)
+            way(run, (run / "config.json").exists())
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -141,21 +161,22 @@ def results(run: pathlib.Path) -> dict[str, Any]:
     from tests.conftest import metrics_without_times
 
     summary = json.loads((run / "summary.json").read_text())
-    names = ("policy_sha256", "training_steps", "objective_evaluations", "eval_evaluations")
+    names = ("policy_sha256", "training_steps", "objective_evaluations", "eval_evaluations", "check")
+    metrics = metrics_without_times(run) if (run / "metrics.csv").exists() else None  # a bench's run has no scores
     left = [path.name for path in run.iterdir() if path.name.startswith(".")]
-    return {name: summary[name] for name in names} | {"metrics": metrics_without_times(run), "unfinished": left}
+    return {name: summary.get(name) for name in names} | {"metrics": metrics, "unfinished": left}
 
 
-def interrupted(folder: pathlib.Path, wanted: dict[str, Any], at: int, fault: str) -> str | None:
+def interrupted(folder: pathlib.Path, wanted: dict[str, Any], at: int, fault: str, way: Way) -> str | None:
     """Runs with a fault in call ``at``, goes on until the run ends, and returns what is wrong; None if ``at`` is past
     the last call."""
     run = folder / f"{at}-{fault.replace(' ', '-')}"
-    code = live(run, Shim(at, fault))
+    code = live(run, Shim(at, fault), way)
     if code == 0 and fault.startswith("killed"):
         return None
     if code not in (0, 1, -signal.SIGKILL):
         return f"the first life ended with {code}"
-    if code != 0 and (code := live(run, Shim(-1, ""))):
+    if code != 0 and (code := live(run, Shim(-1, ""), way)):
         return f"it did not go on, but ended with {code}\n{run.with_suffix('.log').read_text()}"
     found = results(run)
     return ", ".join(f"other {name}: {found[name]}" for name in wanted if found[name] != wanted[name])
@@ -189,19 +210,24 @@ def main(arguments: list[str]) -> int:
     """Runs the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.every_write", description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, help="run so many cases, spread evenly, in place of all")
-    sample = parser.parse_args(arguments).sample
+    parser.add_argument("--bench", action="store_true", help="of a run that is asked and told")
+    given = parser.parse_args(arguments)
+    sample, way = given.sample, told if given.bench else trained
+    if given.bench:
+        quick(setattr)
     start_servers()
     started, wrong, count = time.perf_counter(), [], 0
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
-        assert live(folder / "untouched", Shim(-1, "", folder / "calls")) == 0
+        assert live(folder / "untouched", Shim(-1, "", folder / "calls"), way) == 0
         wanted, calls = results(folder / "untouched"), (folder / "calls").read_text().split("\n")[:-1]
         for at, fault in cases(len(calls), sample):
             count += 1
-            if problem := interrupted(folder, wanted, at, fault):
+            if problem := interrupted(folder, wanted, at, fault, way):
                 wrong.append(problem)
                 print(f"{fault} call {at} ({calls[at]}): {problem}", flush=True)
-        names = (folder / "memory").read_text().split()
+        noted = folder / "memory"
+        names = noted.read_text().split() if noted.exists() else []
         leftovers.sweep()  # as the next run does
     orphans, memory = left_processes(), [name for name in names if (leftovers.SHARED_MEMORY / name).exists()]
     print(

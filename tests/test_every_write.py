@@ -27,13 +27,15 @@ sys.exit(live(folder / "run", Shim(-1, "", folder / "calls")))
 
 
 @pytest.mark.slow
-def test_a_sample_of_all_calls():
+@pytest.mark.parametrize("flags", [["--sample", "20"], ["--sample", "12", "--bench"]])
+def test_a_sample_of_all_calls(flags):
     done = subprocess.run(
-        [sys.executable, "-m", "tests.every_write", "--sample", "20"], capture_output=True, text=True, timeout=280
+        [sys.executable, "-m", "tests.every_write", *flags], capture_output=True, text=True, timeout=280
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.fullmatch(
-        r"\d+ calls, 20 cases in \d+ s: 0 came to another end; 0 processes and 0 blocks of shared memory are left\n",
+        rf"\d+ calls, {flags[1]} cases in \d+ s: 0 came to another end; "
+        r"0 processes and 0 blocks of shared memory are left\n",
         done.stdout,
     )
 
