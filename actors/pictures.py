@@ -8,7 +8,7 @@ import os
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.colors import LogNorm, Normalize
@@ -16,9 +16,9 @@ from matplotlib.figure import Figure  # not pyplot, which would take over a note
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from actors.law import Law
+from actors.law_file import Tried
 from actors.picture_axes import grid, is_marked, places, set_axis, spread_places, value_text
-from env.coordinates import snapped
+from env.coordinates import Coordinates, snapped
 from env.errors import UsageError, nearest
 from env.kinds import Choice, Coordinate
 
@@ -34,6 +34,19 @@ NO_BREAK = "\u00a0"  # a space at which no line ends
 LAW: dict[str, Any] = {"color": "#ee3377", "lw": 1.8}
 BEST: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "mec": "black", "ms": 6.5, "mew": 1.3}
 FAILED: dict[str, Any] = {"ls": "", "marker": "x", "color": "#777777", "ms": 5, "mew": 1.1}
+
+
+class Drawn(Protocol):
+    """What is drawn of a law; see ``actors.law.Law``."""
+
+    knobs: int
+    conditions: int
+    knob_coordinates: Coordinates
+    condition_coordinates: Coordinates
+    tried: Tried | None
+
+    def __call__(self, conditions: Any = None, /, **named: Any) -> Any:
+        """Returns the knobs for conditions."""
 
 
 class Picture(Figure):
@@ -58,7 +71,7 @@ class Colours:
     clipped: bool
 
 
-def plot(law: Law, path: str | os.PathLike[str] | None = None, at: Mapping[str, Any] | None = None) -> Figure | None:
+def plot(law: Drawn, path: str | os.PathLike[str] | None = None, at: Mapping[str, Any] | None = None) -> Figure | None:
     """See ``Law.plot``."""
     centre = slice_at(law, at or {})
     knobs = list(law.knob_coordinates.items())[:MOST_KNOBS]
@@ -90,7 +103,7 @@ def plot(law: Law, path: str | os.PathLike[str] | None = None, at: Mapping[str, 
     return None
 
 
-def slice_at(law: Law, at: Mapping[str, Any]) -> np.ndarray:
+def slice_at(law: Drawn, at: Mapping[str, Any]) -> np.ndarray:
     """Returns the normalised conditions ``[conditions]`` that a slice goes through: ``at``, else the centre.
 
     Raises:
@@ -115,7 +128,7 @@ def slice_at(law: Law, at: Mapping[str, Any]) -> np.ndarray:
     return snapped(centre, known.steps)
 
 
-def is_near(law: Law, centre: np.ndarray, along: int) -> np.ndarray:
+def is_near(law: Drawn, centre: np.ndarray, along: int) -> np.ndarray:
     """Returns which of the evaluations tried lie near a slice over condition ``along``, ``[n]``.
 
     The other conditions lie within a quarter of their range, and options are the same.
@@ -145,7 +158,7 @@ def best_of_parts(c: np.ndarray, f: np.ndarray) -> np.ndarray:
     return best[~np.isnan(f[best])]
 
 
-def _colours(law: Law, near: list[np.ndarray]) -> Colours | None:
+def _colours(law: Drawn, near: list[np.ndarray]) -> Colours | None:
     """Returns the colours of all points of a figure; None where there are none, or all have failed."""
     if law.tried is None:
         return None
@@ -158,7 +171,7 @@ def _colours(law: Law, near: list[np.ndarray]) -> Colours | None:
     return Colours(kind(low, high), bool(f.max() > high))
 
 
-def _draw_points(panel: Any, law: Law, near: np.ndarray, place: tuple[int, int], colours: Colours | None) -> None:
+def _draw_points(panel: Any, law: Drawn, near: np.ndarray, place: tuple[int, int], colours: Colours | None) -> None:
     """Draws what was tried near a slice: knob ``place[0]`` over condition ``place[1]``, the best ones last."""
     if law.tried is None:
         return
@@ -190,7 +203,7 @@ def _draw_line(panel: Any, condition: Coordinate, knob: Coordinate, z: np.ndarra
     panel.plot(places(condition, z), places(knob, found), **style)
 
 
-def _others(law: Law, centre: np.ndarray, along: int) -> str:
+def _others(law: Drawn, centre: np.ndarray, along: int) -> str:
     """Returns the conditions but one at which a slice is drawn."""
     named = enumerate(law.condition_coordinates.items())
     parts = [f"{name} = {value_text(one, centre[j])}" for j, (name, one) in named if j != along]
@@ -198,7 +211,7 @@ def _others(law: Law, centre: np.ndarray, along: int) -> str:
     return textwrap.fill("at " + ", ".join(kept), TITLE, break_on_hyphens=False)
 
 
-def _finish(figure: Any, panels: Any, law: Law, near: list[np.ndarray], colours: Colours | None) -> None:
+def _finish(figure: Any, panels: Any, law: Drawn, near: list[np.ndarray], colours: Colours | None) -> None:
     """Adds the title, the colour bar and the legend."""
     marks = [Line2D([], [], label="the law", **LAW)]
     tried = law.tried

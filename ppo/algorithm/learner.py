@@ -21,7 +21,7 @@ from ppo.algorithm.components import (
 )
 from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch, explained_variance
-from ppo.algorithm.not_finite import TOO_LARGE, NotFiniteError, check_array, guarded
+from ppo.algorithm.not_finite import TOO_LARGE, NotFiniteError, Stateful, check_array, guarded
 from ppo.algorithm.outcomes import collected, feasible_first, merits, raw_rewards
 from ppo.algorithm.running_moments import RunningMoments
 from ppo.algorithm.schedules import Schedule, schedule
@@ -69,6 +69,11 @@ class Learner:
         self.late: np.ndarray | None = None
         self.obs_moments = RunningMoments((spec.obs_dim,))
         self.return_moments = RunningMoments()
+
+    @property
+    def parts(self) -> tuple[Stateful, ...]:
+        """What an update changes beside ``live``."""
+        return self.agent, self.obs_moments, self.return_moments
 
     @property
     def schedule(self) -> Schedule:

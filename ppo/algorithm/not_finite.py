@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,15 +12,40 @@ from actors.trajectory import Trajectory
 from ppo.algorithm.state import State, prefixed
 
 if TYPE_CHECKING:
-    from ppo.algorithm.learner import Learner
     from ppo.algorithm.losses import Batch
+    from ppo.config import ResolvedConfig
 
-L = TypeVar("L", bound="Learner")
 Scalars = dict[str, float]
 LOSSES = ("policy_loss", "value_loss", "gate_loss", "entropy")
 BATCH = ("obs", "actions", "logprobs", "values", "returns", "advantages")
 """Arrays of a batch in the order in which they are made."""
 TOO_LARGE = "rewards are so large that their squares overflow; scale them down (f, with --transform symlog)"
+
+
+class Stateful(Protocol):
+    """What can be taken back to a state that it was in."""
+
+    def state(self) -> State:
+        """Returns a copy of the state."""
+
+    def restore(self, state: State) -> None:
+        """Takes over what ``state`` returned."""
+
+
+class Undoable(Stateful, Protocol):
+    """What an update changes: a learner, of which the attributes are those of ``ppo.algorithm.learner.Learner``."""
+
+    config: "ResolvedConfig"
+    step: int
+    live: np.ndarray
+    dropped: list["NotFiniteError"]
+
+    @property
+    def parts(self) -> tuple[Stateful, ...]:
+        """What an update changes beside ``live``."""
+
+
+L = TypeVar("L", bound=Undoable)
 
 
 class NotFiniteError(FloatingPointError):
@@ -65,8 +90,8 @@ def check_array(step: int, what: str, array: np.ndarray) -> None:
         raise NotFiniteError(step, what)
 
 
-def guarded(learner: "Learner", trajectory: Trajectory, update: Callable[[], Scalars], where: str = "") -> Scalars:
-    """Makes an update of the agent, the running moments and which components are in use; all of it, or none.
+def guarded(learner: Undoable, trajectory: Trajectory, update: Callable[[], Scalars], where: str = "") -> Scalars:
+    """Makes an update of a learner's parts and of which components are in use; all of it, or none.
 
     Args:
         learner: whose they are.
@@ -81,15 +106,13 @@ def guarded(learner: "Learner", trajectory: Trajectory, update: Callable[[], Sca
     Raises:
         NotFiniteError: it was taken back, and the configuration says to stop.
     """
-    agent, live = learner.agent.state(), learner.live
-    moments = learner.obs_moments.state(), learner.return_moments.state()
+    before, live = [part.state() for part in learner.parts], learner.live
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what they lead to is looked at
             return update()
     except NotFiniteError as error:
-        learner.agent.restore(agent)
-        learner.obs_moments.restore(moments[0])
-        learner.return_moments.restore(moments[1])
+        for part, state in zip(learner.parts, before, strict=True):
+            part.restore(state)
         learner.live = live
         error.step, error.what = learner.step, where + error.what
         if not learner.dropped:  # one a training step is enough to look at
