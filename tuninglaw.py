@@ -87,7 +87,11 @@ def main() -> None:
     """Runs ``tuninglaw VERB ...`` as ``python -m ppo.VERB ...`` runs, with the working directory last on the path."""
     words = sys.argv[1:]
     if not words or words[0] in ("-h", "--help"):
-        print(_help())
+        try:
+            print(_help(), flush=True)
+        except BrokenPipeError:  # nobody reads, as in ``tuninglaw | head -1``: what is left is written nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)
         return
     verb = words.pop(0)
     if verb not in VERBS:

@@ -18,6 +18,7 @@ from actors.law import Law
 from actors.law_file import About, read_law
 from actors.policy import Policy
 from actors.snapshot import Snapshot
+from env.description import Description
 from env.errors import UsageError
 from env.make import Problem
 from ppo.config import Config, resolve
@@ -85,7 +86,7 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
         if not checked:
             raise UsageError(
                 f"RUN_DIR {run_dir}: the optimum of {type(objective).__name__} is not known, and the law was not "
-                f"checked; --check 60 pays 60 evaluations of f for that (or give it a solve(c), if f is cheap)"
+                f"checked; {_how_to_check(problem.describe())}"
             )
         _write(files, checked)
         return checked
@@ -98,6 +99,15 @@ def evaluate(run_dir: pathlib.Path, pictures: bool = True, check: int = 0) -> di
     if pictures and matplotlib_installed():
         draw_regret(files.path / "regret.png", found)
     return summary
+
+
+def _how_to_check(described: Description) -> str:
+    """Returns how the law of a problem can be checked, in words."""
+    if described.observed:
+        return "nobody can set conditions that are observed, at which it would be compared with constant knobs"
+    if described.asked:
+        return "a run that is begun with --check asks for the points of its check too"
+    return "--check 60 pays 60 evaluations of f for that (or give it a solve(c), if f is cheap)"
 
 
 def _config_of(files: RunDir) -> Config:
@@ -145,7 +155,9 @@ def _law_of(files: RunDir, problem: Problem) -> tuple[Snapshot, About]:
 
 def _check(files: RunDir, config: Config, snapshot: Snapshot, evaluations: int) -> dict[str, Any]:
     """Checks the law, or returns what an earlier check of it found; empty where there was none."""
-    sha256 = snapshot.sha256
+    sha256, described = snapshot.sha256, config.problem().describe()
+    if evaluations and described.asked:
+        raise UsageError(f"--check {evaluations}: --env {config.env} is a bench; {_how_to_check(described)}")
     if evaluations:
         from ppo.training.checking import check_later  # torch comes with it
 

@@ -86,11 +86,12 @@ def test_other_files_in_the_directory_stay(tmp_path):
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_help_whose_reader_is_gone_ends_quietly(unbuffered):
+@pytest.mark.parametrize("module", ["ppo.train", "tuninglaw"])
+def test_help_whose_reader_is_gone_ends_quietly(module, unbuffered):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "ppo.train", "--help"],
+        [sys.executable, "-m", module, "--help"],
         stdout=writer,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONUNBUFFERED": unbuffered},

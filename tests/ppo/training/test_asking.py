@@ -13,6 +13,7 @@ from ppo import Config
 from ppo.ask import main as ask
 from ppo.data.archive import read_archive
 from ppo.data.rows import LATE, SKIPPED
+from ppo.evaluate import main as evaluate
 from ppo.tell import main as tell
 from ppo.train import train
 from ppo.training.trainer import Trainer
@@ -201,3 +202,22 @@ def test_a_row_closes_the_round_and_empty_ones_are_told_later(tmp_path, capsys):
     assert "16 points are open; 24 of 40 evaluations" in capsys.readouterr().err
     rows = read_archive(tmp_path / "run" / "archive.bin", "run").rows
     assert np.isinf(rows["f"]).sum() == 12
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ([], "the optimum of Bench is not known, and the law was not checked; a run that is begun with --check asks"),
+        (
+            ["--check", "60"],
+            "--check 60: --env tests.problems:supply is a bench; a run that is begun with --check asks",
+        ),
+    ],
+)
+def test_a_bench_is_not_called_for_a_check(flags, words, tmp_path):
+    path = tmp_path / "run"
+    asked(path, dataclasses.replace(CONFIG, check=0))
+    before = (path / "archive.bin").read_bytes()
+    with pytest.raises(UsageError, match=words):
+        evaluate([str(path), *flags])
+    assert (path / "archive.bin").read_bytes() == before

@@ -12,6 +12,7 @@ from ppo import Config
 from ppo.algorithm.model.learner import ModelLearner
 from ppo.ask import main as ask
 from ppo.data.archive import NAME, read_archive
+from ppo.evaluate import evaluate
 from ppo.tell import main as tell
 from ppo.train import train
 from ppo.training.trainer import Trainer
@@ -50,6 +51,11 @@ def test_the_law_knows_the_wind(whole):
     for load in (0.0, 0.5, 1.0):
         for wind in (2.0, 6.0, 10.0):
             assert law(load=load, wind=wind)["sail"] == pytest.approx(best_sail(load, wind), abs=0.02)
+
+
+def test_an_evaluation_says_that_there_is_no_check(whole):
+    with pytest.raises(UsageError, match="the law was not checked; nobody can set conditions that are observed"):
+        evaluate(whole[0])
 
 
 def test_the_archive_holds_the_wind_that_was(whole):
