@@ -73,6 +73,8 @@ def _problem(arguments: Arguments) -> Problem:
     problem.objective()
     if problem.describe().observed:
         raise UsageError(f"--env {arguments.env}: has conditions that are observed, at which nobody can ask for knobs")
+    if problem.describe().asked:
+        raise UsageError(f"--env {arguments.env}: is a bench, which no other method asks; only a function is compared")
     return problem
 
 

@@ -51,6 +51,10 @@ def main(argv: Sequence[str]) -> None:
     if base.eval_every == 0:
         raise UsageError("--eval-every 0: trials are judged by their evaluations")
     check_memory(resolve(base))
+    if base.problem().describe().whole_rounds:
+        raise UsageError(
+            f"--env {base.env}: trials are judged at conditions of their own, at which it cannot be called"
+        )
     out = pathlib.Path(arguments.out or f"runs/tune-{base.env.replace('/', '-').replace(':', '-')}")
     search = Search(base, arguments.seeds, out, tuple(given_flags(argv)))
     best = tune(search, arguments.trials, jobs, arguments.quiet)

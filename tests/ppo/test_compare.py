@@ -26,6 +26,8 @@ QUADRATIC = ["--env", "tests.problems:Quadratic"]
         (["--env", "tests.misfits:RootMeanSquare"], "metric = 'rmse' must be mse or msle"),
         (["--env", "CartPole-v1"], "--env CartPole-v1: only a tuning problem"),
         (["--env", "rosenbrok"], "did you mean 'rosenbrock'?"),
+        (["--env", "tests.problems:supply"], "--env tests.problems:supply: is a bench, which no other method asks"),
+        (["--env", "tests.problems:weathered"], "has conditions that are observed, at which nobody can ask for knobs"),
         (["--knobs", "2"], "--knobs 2: must be from 1 to 1 with --dims 2"),
         ([*QUADRATIC, "--dims", "3"], "--dims 3: only the built-in objectives take it"),
         (["--methods", "gb"], "--methods gb: unknown (did you mean 'gp'?)"),

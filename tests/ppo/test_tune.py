@@ -17,6 +17,8 @@ pytest.importorskip("optuna", reason="the extra tune")
         (["--trials", "0"], "--trials 0: must be at least 1"),
         (["--eval-every", "0"], "--eval-every 0: trials are judged"),
         (["--env", "rosenbrok"], "did you mean"),
+        (["--env", "tests.problems:supply", "--evaluations", "40"], "supply: trials are judged at conditions of their"),
+        (["--env", "tests.problems:weathered", "--evaluations", "40"], "weathered: trials are judged at conditions of"),
         (["--trails", "3"], "unknown argument --trails"),
         (["--agreement", "0.5"], r"unknown argument --agreement \(renamed to --update-damping\)"),
         (["--seed", str(2**32 - 1), "--seeds", "2"], "--seeds 2: with --seed 4294967295 the last one is above"),
