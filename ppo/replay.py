@@ -15,6 +15,7 @@ import numpy as np
 import tyro
 
 from actors.job import SAMPLED, Kind
+from env.errors import UsageError
 from ppo.config.command_line import parse_as, run_main
 from ppo.startup import command
 from ppo.training.run_dir import RunDir
@@ -52,6 +53,9 @@ def main(argv: list[str]) -> None:
     arguments = parse_as(Arguments, command("replay"), argv)
     files = RunDir(arguments.run_dir)
     files.config("RUN_DIR")
+    config = files.config("RUN_DIR")
+    if config.problem().describe().asked:
+        raise UsageError(f"RUN_DIR {files.shown}: its --env {config.env} is a bench, which no slot calls")
     from ppo.training.one_slot import SlotOfRun  # torch comes with it
 
     kind = None if arguments.kind is None else Kind[arguments.kind.upper()]

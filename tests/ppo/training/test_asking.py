@@ -14,6 +14,7 @@ from ppo.ask import main as ask
 from ppo.data.archive import read_archive
 from ppo.data.rows import LATE, SKIPPED
 from ppo.evaluate import main as evaluate
+from ppo.replay import main as replay
 from ppo.tell import main as tell
 from ppo.train import train
 from ppo.training.trainer import Trainer
@@ -221,3 +222,9 @@ def test_a_bench_is_not_called_for_a_check(flags, words, tmp_path):
     with pytest.raises(UsageError, match=words):
         evaluate([str(path), *flags])
     assert (path / "archive.bin").read_bytes() == before
+
+
+def test_a_bench_is_not_called_for_a_slot_alone(tmp_path):
+    asked(tmp_path / "run", dataclasses.replace(CONFIG, check=0))
+    with pytest.raises(UsageError, match=r"its --env tests\.problems:supply is a bench, which no slot calls"):
+        replay([str(tmp_path / "run"), "--training-step", "0", "--slot", "0"])
