@@ -20,7 +20,8 @@ class Arguments:
     """Takes what a bench has measured: the table that ask printed, with its column f filled in.
 
     In it a number is f, failed says that f cannot be had there, skipped that it was not measured; what is empty is told
-    later. A row with the id close takes all open points of the round for skipped.
+    later. Constraints are told in columns g_0, g_1, .., conditions that are observed in columns of their names. A row
+    with the id close takes all open points of the round for skipped.
     """
 
     run_dir: tyro.conf.Positional[pathlib.Path]
@@ -37,11 +38,12 @@ def main(argv: Sequence[str]) -> None:
     described = config.problem().describe()
     if not described.asked:
         raise UsageError(f"RUN_DIR {files.shown}: its --env {config.env} is no bench, and is not told")
-    answers, close = read_answers(arguments.results, described)
+    read_answers(arguments.results, described)  # what is wrong with the table alone is told at once
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     with Trainer(config, files, resume=True, quiet=True) as trainer:
-        trainer.tell(answers, close)
+        points = trainer.ask()
+        trainer.tell(*read_answers(arguments.results, described, points))
         points = trainer.ask()
         if not points:
             trainer.finish()

@@ -58,8 +58,8 @@ class Config:
     """Evaluations of f to spend after training, 15 or more, to measure the law beside the best constant knobs
     (tuning)."""
     reuse: tuple[str, ...] = ()
-    """Run directories, or CSV files with columns x_0 .., c_0 .. and f, whose evaluations the run starts from
-    (tuning)."""
+    """Run directories, or CSV files with columns of f, knobs and conditions, in units by name or as x_0 .., c_0 ..,
+    whose evaluations the run starts from (tuning)."""
     start_law: str | None = None
     """A law that is in use, from whose knobs no evaluation is far, as a run directory or a law's file; constant for the
     middle of the ranges. With --step-limit and --evaluations (tuning)."""

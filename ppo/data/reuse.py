@@ -100,6 +100,10 @@ def _values_of(
             raise UsageError(f"{name}: {what} {column}; it must have the columns {_shown(', '.join(columns))}")
     places = [head.index(column) for column in columns]
     for number, line in enumerate((line for line in table if line), 1):
+        if len(line) > len(head):
+            raise UsageError(
+                f"{name}: row {number}: has more values than there are columns; is it a comma in a number?"
+            )
         texts = [line[place] if place < len(line) else None for place in places]
         named = zip(texts, columns, strict=True)
         yield [
@@ -113,7 +117,7 @@ def _shown(text: str) -> str:
 
 
 def _number(text: str | None, where: str, coordinate: Coordinate | None) -> float:
-    """Reads a value: of a coordinate, normalised, or a number; an empty f is one that failed."""
+    """Reads a value: of a coordinate, normalised, or a number; an f that is empty or says so failed."""
     if text is None:
         raise UsageError(f"{where}: the row is too short, it has no value there")
     if isinstance(coordinate, Choice):
@@ -122,7 +126,7 @@ def _number(text: str | None, where: str, coordinate: Coordinate | None) -> floa
             raise UsageError(f"{where}: {_shown(text)!r} is none of {', '.join(map(str, coordinate.options))}")
         return coordinate.normalised(option)
     try:
-        value = float(text or ("" if coordinate else "nan"))
+        value = float(text) if coordinate or text.strip().lower() not in ("", "failed") else np.nan
     except ValueError:
         raise UsageError(f"{where}: {_shown(text)!r} is no number") from None
     if coordinate is None:

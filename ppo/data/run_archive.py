@@ -39,7 +39,10 @@ def check_same_problem(contents: Contents, job: Job, name: str) -> None:
         differ = differ[:1] if differ[0] == "env" else differ
         theirs, wanted = ({key: values.get(key) for key in differ} for values in (contents.signature, ours))
         words = f"{problem_words(theirs)}, and here {problem_words(wanted)}"
-        raise UsageError(f"{name}: its evaluations are of another problem: {words}")
+        as_table = (
+            "; if it is the same f, write them as a table, archive --csv, and reuse that" if differ == ["env"] else ""
+        )
+        raise UsageError(f"{name}: its evaluations are of another problem: {words}{as_table}")
     if contents.rows.dtype != row_type(job):
         raise UsageError(f"{name}: its rows have other fields than this version writes: {contents.rows.dtype.names}")
 

@@ -110,6 +110,7 @@ def test_repeated_measurements_that_differ_are_kept(tmp_path):
         (["nan,0,0,1"], "row 1, column x_0: 'nan' is outside [-1, 1]"),
         (["0,0,0,1", "0,0,0,1", "0,0,0,good"], "row 3, column f: 'good' is no number"),
         (["0,,0,1"], "row 1, column x_1: '' is no number"),
+        (["0,0,0,1", "0,0,0,3,5"], "row 2: has more values than there are columns; is it a comma in a number?"),
         (["0"], "row 1, column x_1: the row is too short, it has no value there"),
         ([], f"has no rows; it must have the columns {HEAD.replace(',', ', ')}"),
     ],

@@ -186,6 +186,7 @@ def test_a_spreadsheet_is_all_that_a_bench_needs(called, tmp_path, capsys):
         ("id,value\ndesign-0-0,1\n", "has no column f; it must have id, f"),
         ("id,f\ndesign-0-0,one\n", "row 1: one must be a number, failed or skipped"),
         ("id,f\ndesign-0-0,1\ndesign-0-0,2\n", "row 2: id design-0-0 comes twice"),
+        ("id,f\ndesign-0-0,3,5\n", "row 1: has more values than there are columns; is it a comma in a number?"),
     ],
 )
 def test_a_wrong_table_is_one_line(text, message, tmp_path, capsys):
@@ -193,6 +194,46 @@ def test_a_wrong_table_is_one_line(text, message, tmp_path, capsys):
     (tmp_path / "results.csv").write_text(text)
     with pytest.raises(UsageError, match=message):
         tell([str(tmp_path / "run"), str(tmp_path / "results.csv")])
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "sound"),
+    [
+        ("a", lambda a: f"{a:.3g}", True),  # as a spreadsheet shows it
+        ("a", lambda a: str(a - 0.2 if a > 5 else a + 0.2), False),
+        ("a", lambda a: "", True),
+        ("a", lambda a: "high", False),
+        ("b", lambda b: f"{b:.1f}", True),
+        ("b", lambda b: str(b - 1 if b else 1), False),
+        ("load", lambda load: str(4 - load), False),
+    ],
+)
+def test_what_was_set_must_be_what_was_asked(name, change, sound, tmp_path, capsys):
+    rows = table(capsys, tmp_path / "run", "--env", "tests.problems:supply", "--evaluations", 40)
+    for row in rows[:5]:
+        row["f"] = "1"
+    asked_for = rows[4][name]
+    rows[4][name] = change(float(asked_for))
+    with (tmp_path / "results.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    words = [str(tmp_path / "run"), str(tmp_path / "results.csv")]
+    if sound:
+        tell(words)
+        assert "19 points are open" in capsys.readouterr().err
+        return
+    with pytest.raises(UsageError, match=rf"row 5: {name} = .*, where {asked_for} was asked"):
+        tell(words)
+    assert len(read_archive(tmp_path / "run" / "archive.bin", "run").rows) == 0
+
+
+@pytest.mark.parametrize("word", ["failed", "FAILED", "Skipped"])
+def test_words_may_have_capitals(word, tmp_path, capsys):
+    table(capsys, tmp_path / "run", "--env", "tests.problems:supply", "--evaluations", 40)
+    (tmp_path / "results.csv").write_text(f"id,f\ndesign-0-0,{word}\n")
+    tell([str(tmp_path / "run"), str(tmp_path / "results.csv")])
+    assert "23 points are open" in capsys.readouterr().err
 
 
 def test_a_row_closes_the_round_and_empty_ones_are_told_later(tmp_path, capsys):
