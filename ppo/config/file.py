@@ -3,9 +3,10 @@
 import dataclasses
 import json
 import pathlib
-from typing import Any, Literal
+from typing import Any
 
 from env.errors import UsageError, nearest
+from ppo.config.field_types import fits, type_words
 from ppo.config.fields import Config
 
 RENAMED = {"agreement": "update_damping"}
@@ -37,8 +38,8 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
     for key, value in values.items():
         if key not in fields:
             raise UsageError(f"{flag} {path}: unknown key '{key}'{nearest(key, fields)}")
-        if not _fits(value, fields[key].type):
-            raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {_describe(fields[key].type)}")
+        if not fits(value, fields[key].type):
+            raise UsageError(f"{flag} {path}: {key} = {json.dumps(value)} is not {type_words(fields[key].type)}")
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     return Config(**given)
 
@@ -70,33 +71,3 @@ def _read_json(path: str | pathlib.Path, flag: str) -> Any:
     if nested_deeply(value):
         raise UsageError(told)
     return value
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a JSON value fits a field's type: a plain type, a literal, a tuple or an object of them, or None."""
-    if hasattr(kind, "__args__"):
-        origin = getattr(kind, "__origin__", None)
-        if origin is Literal:
-            return value in kind.__args__
-        if origin is tuple:
-            return isinstance(value, list) and all(_fits(item, kind.__args__[0]) for item in value)
-        if origin is dict:
-            return isinstance(value, dict)
-        return any(_fits(value, option) for option in kind.__args__)
-    if kind is type(None):
-        return value is None
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, (int, float) if kind is float else kind)
-
-
-def _describe(kind: Any) -> str:
-    """Describes a type in words."""
-    origin = getattr(kind, "__origin__", None)
-    if origin is Literal:
-        return "one of " + ", ".join(map(str, kind.__args__))
-    if origin is tuple:
-        return f"a list of {kind.__args__[0].__name__}"
-    if origin is dict:
-        return "an object of names and values"
-    return kind.__name__ if isinstance(kind, type) else " or ".join(map(_describe, kind.__args__))

@@ -22,6 +22,7 @@ from ppo.config.budget import (
     schedules,
     training_plan,
 )
+from ppo.config.field_types import check_types
 from ppo.config.fields import Config, flag
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
@@ -50,6 +51,7 @@ def resolve(config: Config) -> ResolvedConfig:
     Raises:
         UsageError: a value that cannot work, by its flag.
     """
+    check_types(config)
     check_ranges(config)
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()

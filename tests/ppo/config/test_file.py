@@ -26,10 +26,10 @@ def test_what_to_json_writes_is_read_back(config, tmp_path):
     ("content", "message"),
     [
         ({"learning_rte": 1}, "unknown key 'learning_rte' (did you mean 'learning_rate'?)"),
-        ({"episodes": "many"}, 'episodes = "many" is not int'),
+        ({"episodes": "many"}, 'episodes = "many" is not a whole number'),
         ({"episodes": 3.5}, "episodes = 3.5"),
         ({"backend": "cluster"}, "is not one of process, thread"),
-        ({"anneal_lr": 1}, "anneal_lr = 1 is not bool"),
+        ({"anneal_lr": 1}, "anneal_lr = 1 is not True or False"),
         ({"hidden_sizes": ["a"]}, "hidden_sizes"),
         ({"env_kwargs": ["level=high"]}, 'env_kwargs = ["level=high"] is not an object of names and values'),
         ({"gradients": "written"}, 'gradients = "written" is not one of manual, autograd'),
