@@ -124,8 +124,12 @@ class Law:
                 x = [value_on_step(value, step) for value, step in zip(x, steps, strict=True)]
             return {name: one.in_units(value) for (name, one), value in zip(self._knob_items, x, strict=True)}
         z = np.asarray(z)
-        knobs = self._normalised(z.reshape(-1, self.conditions)).reshape(*z.shape[:-1], self.knobs)
+        knobs = self._normalised(z.reshape(-1, self.conditions), named=True).reshape(*z.shape[:-1], self.knobs)
         return self.knob_coordinates.in_units(knobs)
+
+    def __repr__(self) -> str:
+        knobs, conditions = ", ".join(self.knob_coordinates), ", ".join(self.condition_coordinates)
+        return f"<Law of {self.about.problem.get('env', 'a problem')}: {knobs} for {conditions}>"
 
     def plot(self, path: str | os.PathLike[str] | None = None, at: Mapping[str, Any] | None = None) -> "Figure | None":
         """Draws each knob over each condition, in units, and what was evaluated near that slice.
@@ -149,16 +153,18 @@ class Law:
             raise UsageError("Law.plot draws with matplotlib: pip install 'tuninglaw[plot]'") from None
         return plot(self, path, at)
 
-    def _normalised(self, conditions: Any) -> np.ndarray:
-        """Returns knobs in [-1, 1] for conditions in [-1, 1]; see ``__call__``."""
+    def _normalised(self, conditions: Any, named: bool = False) -> np.ndarray:
+        """Returns knobs in [-1, 1] for conditions in [-1, 1], which were named or not; see ``__call__``."""
+        if isinstance(conditions, Mapping):
+            raise ValueError("conditions by name are given as law(**conditions)")
         c = np.asarray(conditions, np.float64)
-        rows = self._inside(np.atleast_2d(c), c.shape)
+        rows = self._inside(np.atleast_2d(c), c.shape, named)
         knobs = self._policy.valid(self._policy.mode(centre_states(rows, self.knobs)))
         if self._limit is not None:
             knobs = np.clip(knobs, *self._limit.bounds(rows))
         return knobs[0] if c.ndim == 1 else knobs
 
-    def _inside(self, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    def _inside(self, rows: np.ndarray, shape: tuple[int, ...], named: bool = False) -> np.ndarray:
         """Returns conditions ``[m, conditions]`` that lie in the range, or the nearest ones with a warning."""
         if rows.shape[1:] != (self.conditions,):
             raise ValueError(f"conditions of shape {shape} where the law takes [m, {self.conditions}]")
@@ -166,14 +172,16 @@ class Law:
             raise ValueError("conditions must not be NaN")
         if np.abs(rows).max(initial=0.0) <= 1:
             return rows
-        self._warn(np.flatnonzero((np.abs(rows) > 1 + BEYOND).any(axis=0)).tolist())
+        self._warn(np.flatnonzero((np.abs(rows) > 1 + BEYOND).any(axis=0)).tolist(), named)
         return np.clip(rows, -1, 1)
 
-    def _warn(self, outside: list[int]) -> None:
-        """Warns of conditions, by number, that lie outside of their range."""
+    def _warn(self, outside: list[int], named: bool) -> None:
+        """Warns of conditions, by number, that lie outside of their range; given by name, in units, or not."""
         for name, one in (self._condition_items[j] for j in outside):
-            bounds = f"{one.low:g} to {one.high:g}{f' {one.unit}' if one.unit else ''}"
-            what = f"{name} is outside of {bounds}, on which the law was trained; it gives the knobs of the nearest one"
+            bounds = f"{one.low:g} to {one.high:g}{f' {one.unit}' if one.unit else ''}, on which the law was trained"
+            if not named and self.about.conditions is not None:
+                bounds = f"-1 to 1, which stand for {bounds} (conditions in units are given by name)"
+            what = f"{name} is outside of {bounds}; it gives the knobs of the nearest one"
             warnings.warn(what, OutsideRangeWarning, stacklevel=_frames_of(__file__))
 
     def _place(self, conditions: Any, named: Mapping[str, Any]) -> Any:
@@ -191,10 +199,14 @@ class Law:
             raise ValueError(f"{asked} = {error}") from None
         if all(isinstance(value, float) for value in z):
             if max(map(abs, z)) > 1:
-                self._warn([j for j, value in enumerate(z) if abs(value) > 1 + BEYOND])
+                self._warn([j for j, value in enumerate(z) if abs(value) > 1 + BEYOND], named=True)
                 z = [min(max(value, -1.0), 1.0) for value in z]
             return z
-        return np.stack(np.broadcast_arrays(*z), axis=-1)
+        try:
+            return np.stack(np.broadcast_arrays(*z), axis=-1)
+        except ValueError:
+            shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in named.items())
+            raise ValueError(f"arrays of conditions must have one shape, and have {shapes}") from None
 
     def _wrong_names(self, named: Mapping[str, Any]) -> str:
         takes = ", ".join(self.condition_coordinates)
@@ -221,7 +233,7 @@ class Law:
         """
         if budget < 1:
             raise ValueError(f"budget = {budget}: must be at least 1")
-        self._check_problem(f)
+        given = self._given(f)
         z = self._place(None, conditions)
         if not isinstance(z, list):
             raise ValueError("a polish is of one condition; give single values")
@@ -234,14 +246,14 @@ class Law:
             return {name: one.in_units(value) for (name, one), value in values}
 
         steps = np.array(self._policy.spec.steps or np.zeros(self.knobs))[free]
-        found = polish(lambda x: f(**in_units(x), **conditions), start[free], steps, budget if free else 1)
+        found = polish(lambda x: f(**in_units(x), **conditions, **given), start[free], steps, budget if free else 1)
         return Polished(in_units(found.knobs), found.value, found.given, found.evaluations)
 
-    def _check_problem(self, f: Any) -> None:
-        """Checks that a function that describes itself is of this law's knobs and conditions.
+    def _given(self, f: Any) -> dict[str, Any]:
+        """Returns what a function that describes itself is given beside knobs and conditions: a generator, or nothing.
 
         Raises:
-            ValueError: it is of others.
+            ValueError: it is of other knobs or conditions than this law.
         """
         described = getattr(f, "__dict__", {}).get("objective")
         ours = self.knob_coordinates, self.condition_coordinates
@@ -250,6 +262,7 @@ class Law:
             raise ValueError(f"f has other knobs or conditions than the law, which is of {named}")
         if described is not None and self.condition_coordinates.observed:
             raise ValueError("a polish is of one condition, and f has some that are observed and cannot be set")
+        return {"rng": np.random.default_rng(0)} if getattr(described, "takes_rng", False) else {}
 
     def uncertainty(self, conditions: Any = None, /, **named: Any) -> Any:
         """Returns how uncertain f is at the law's knobs: its standard deviation by the critic, ``[m]`` or one number.
@@ -264,7 +277,8 @@ class Law:
             raise ValueError("the law has no critic: only one that was trained with a model and several components has")
         named_ones = None if conditions is not None and not named else self._place(conditions, named)
         c = np.asarray(conditions if named_ones is None else named_ones, np.float64)
-        rows = self._inside(np.atleast_2d(c) if named_ones is None else c.reshape(-1, self.conditions), c.shape)
+        named_rows = named_ones is not None
+        rows = self._inside(c.reshape(-1, self.conditions) if named_rows else np.atleast_2d(c), c.shape, named_rows)
         states = np.concatenate([self._normalised(rows), rows], axis=1)
         mean, std = critic.mean(states), critic.std(states)
         found = critic.unwarped(mean + std) - critic.unwarped(mean)

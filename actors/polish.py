@@ -15,6 +15,7 @@ import numpy as np
 
 from actors.local_process import LocalProcess, likeliest
 from env.coordinates import snapped
+from env.words import described
 
 RADIUS = 0.1
 """Half of the width of the first trust region, in [-1, 1]."""
@@ -78,11 +79,16 @@ class _Search:
 
     def _evaluate(self, point: np.ndarray) -> None:
         returned = self._f(point)
-        value, beside = returned if isinstance(returned, tuple) else (returned, ())
-        constraints = np.ravel(np.asarray(beside, np.float64))
+        try:
+            value, beside = returned if isinstance(returned, tuple) else (returned, ())
+            value, constraints = float(value), np.ravel(np.asarray(beside, np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"f returned {described(returned)}; it must return a number, or f and its constraints"
+            ) from None
         failed = not (np.isfinite(value) and np.isfinite(constraints).all())
         self._points = np.concatenate([self._points, point[None]])
-        self._values = np.append(self._values, np.inf if failed else float(value))
+        self._values = np.append(self._values, np.inf if failed else value)
         self._constraints.append(np.zeros_like(constraints) if failed else constraints)
 
     @property

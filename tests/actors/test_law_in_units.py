@@ -102,8 +102,10 @@ def test_outside_of_the_range_it_warns_once_and_gives_what_holds_at_the_nearest_
     found, caught = told(query, vin)
     (warning,) = caught
     assert warning.category is OutsideRangeWarning and warning.filename == __file__
-    message = "vin is outside of 1 to 100 V, on which the law was trained; it gives the knobs of the nearest one"
-    assert str(warning.message) == message
+    bounds, ends = "1 to 100 V, on which the law was trained", "; it gives the knobs of the nearest one"
+    if query in (QUERIES["normalised"], QUERIES["row"], QUERIES["uncertainty of a row"]):
+        bounds = f"-1 to 1, which stand for {bounds} (conditions in units are given by name)"
+    assert str(warning.message) == f"vin is outside of {bounds}{ends}"
     inside, silent = told(query, nearest)
     assert not silent
     assert str(found) == str(inside)
@@ -135,6 +137,7 @@ def test_each_condition_that_is_outside_is_named():
         ({"chip": 1}, "1: must be 'a', 'b' or 'c'"),
         ({"vni": 5}, "the law takes no condition vni .did you mean 'vin'.*; it takes vin, load, chip"),
         ({"gain": 5}, "the law takes no condition gain.*; it takes vin, load, chip"),
+        ({"vin": [5, 6, 7], "load": [1, 2]}, r"must have one shape, and have vin \(3,\), load \(2,\), chip \(\)$"),
     ],
 )
 @pytest.mark.parametrize("ask", [lambda law: law, lambda law: law.uncertainty], ids=["knobs", "uncertainty"])
@@ -158,6 +161,15 @@ def test_each_condition_is_given_once(conditions, named):
 def test_normalised_conditions_of_another_shape_are_told(given):
     with pytest.raises(ValueError, match=r"where the law takes \[m, 3\]"):
         LAWS["one"](given)
+
+
+def test_conditions_by_name_are_no_mapping():
+    with pytest.raises(ValueError, match=r"conditions by name are given as law\(\*\*conditions\)"):
+        LAWS["one"]({"vin": 5, "load": 1, "chip": "a"})
+
+
+def test_it_says_what_it_is_of():
+    assert repr(LAWS["one"]).endswith(" for vin, load, chip>")
 
 
 def test_normalised_conditions_must_not_be_nan():
