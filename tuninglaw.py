@@ -93,6 +93,9 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(141)
         return
+    if words[0] == "--version":
+        print(f"tuninglaw {importlib.import_module('importlib.metadata').version('tuninglaw')}")
+        return
     verb = words.pop(0)
     if verb not in VERBS:
         sys.exit(_mistake(f"unknown command {verb}; it must be {', '.join(VERBS)}"))

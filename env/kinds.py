@@ -152,7 +152,10 @@ class Choice:
         self.observed = observed
         self.options = tuple(_plain(option) if _is_finite(option) else option for option in options)
         if len(options) < 2:
-            raise UsageError(f"{self}: needs two options or more")
+            hint = (
+                "; give them one by one, Choice('a', 'b')" if options and isinstance(options[0], list | tuple) else ""
+            )
+            raise UsageError(f"{self}: needs two options or more{hint}")
         if not all(isinstance(option, str | bool) or _is_finite(option) for option in options):
             raise UsageError(f"{self}: its options must be texts, finite numbers, or True and False")
         if len({(isinstance(option, bool), option) for option in options}) < len(options):

@@ -4,12 +4,14 @@ import pathlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import tyro
 
 from env.errors import UsageError
 from ppo.config import Config, resolve
 from ppo.config.command_line import ConfigArguments, given_flags, parse_as, run_main
+from ppo.config.fields import flag
 from ppo.data.answers import write_points
 from ppo.startup import command
 from ppo.training.run_dir import RunDir
@@ -22,7 +24,7 @@ class Arguments(ConfigArguments):
     The first call begins the run, and takes the flags of the training: --env and --evaluations at the least.
     """
 
-    run_dir: tyro.conf.Positional[str | None] = None
+    run_dir: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RUN_DIR")] = None
     """Directory of the run, which the first call makes."""
 
 
@@ -36,7 +38,9 @@ def main(argv: Sequence[str]) -> None:
     if begun and given:
         raise UsageError(f"RUN_DIR {files.shown}: the run is begun, and takes no flags of the training any more")
     if not begun and not {"env", "evaluations"} <= given:
-        raise UsageError(f"RUN_DIR {files.shown}: is no run yet; begin it with --env ./bench.py:NAME --evaluations N")
+        missing = " and ".join(flag(name) for name in ("env", "evaluations") if name not in given)
+        begin = "begin it with --env ./bench.py:NAME --evaluations N"
+        raise UsageError(f"RUN_DIR {files.shown}: is no run yet, and {missing} is not given; {begin}")
     config = resolve(files.config("RUN_DIR") if begun else arguments.to_config())
     described = config.problem().describe()
     if not described.asked:

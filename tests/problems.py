@@ -331,6 +331,11 @@ def measured(a, b, load):
     return (a - 2 * load) ** 2 + (b - 1 - load / 2) ** 2
 
 
+@objective(knobs={"flow": Range(0, 10, "m3/h")}, conditions={"outside": Range(-20, 30, "C")})
+def sometimes_nan(flow, outside):
+    return float("nan") if flow > 5 else flow
+
+
 KNOBS = {"gain": Range(-3, 8, "dB"), "taps": Integer(1, 9), "mode": Choice("fast", "slow")}
 CONDITIONS = {"vin": Log(1, 100, unit="V"), "hot": Choice(False, True)}
 

@@ -159,6 +159,12 @@ def test_a_mistake_is_one_line(words, code, out, errors, directory):
     assert found[:2] == (code, out) and found[2].startswith(errors) and found[2].count("\n") == 1
 
 
+def test_it_says_its_version(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["tuninglaw", "--version"])
+    tuninglaw.main()
+    assert capsys.readouterr().out == "tuninglaw 0.2.0\n"
+
+
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
 def test_its_help_names_all_commands(words, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["tuninglaw", *words])

@@ -34,6 +34,24 @@ class DriverError(RuntimeError):
         self.slot, self.mistake = slot, mistake
 
 
+class NotFiniteSlotError(FloatingPointError):
+    """An environment gave a value that is NaN or infinite.
+
+    Args:
+        message: what it was.
+        number: of the slot.
+
+    Attributes:
+        slot: the slot, as a task of its own; None where the kind of its round is not known.
+    """
+
+    slot: Task | None = None
+
+    def __init__(self, message: str, number: int):
+        super().__init__(message)
+        self.number = number
+
+
 @dataclass(frozen=True)
 class RoundResult:
     """What came back for one ``submit``.

@@ -201,9 +201,15 @@ def _numbers_of(objective: Objective, returned: Any, rows: int) -> np.ndarray:
     values = _as_array(returned)
     a_number = values.shape == () and not objective.vectorised
     if not (a_number or values.shape == (rows,)) or values.dtype.kind not in "fiub":
-        wanted = f"real numbers of shape ({rows},)" if objective.vectorised else "one real number, or shape (1,)"
-        told = shown_name(type(objective)) + ("" if hasattr(objective, "described") else ".__call__")
-        asked = f"x of shape ({rows}, {objective.knobs})"
+        plain = hasattr(objective, "described")  # a function of knobs by name, which has no x
+        of_one = "one real number" if plain else "one real number, or shape (1,)"
+        wanted = f"real numbers of shape ({rows},)" if objective.vectorised else of_one
+        told = shown_name(type(objective)) + ("" if plain else ".__call__")
+        asked = (
+            (f"{rows} rows" if objective.vectorised else "one point")
+            if plain
+            else f"x of shape ({rows}, {objective.knobs})"
+        )
         raise ContractError(f"{told} returned {described(returned)} for {asked}; it must return {wanted}")
     return values.astype(np.float64, copy=False).reshape(rows)
 

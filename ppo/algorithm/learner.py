@@ -6,6 +6,7 @@ import numpy as np
 
 from actors.job import Kind
 from actors.policy import Policy, normalise
+from actors.pools.base import NotFiniteSlotError
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from env.description import Description
@@ -267,7 +268,7 @@ def check_finite(trajectory: Trajectory, starts_evaluated: bool, keep_failures: 
     f nor rewards need be finite.
 
     Raises:
-        FloatingPointError: a value is not finite; the text names the slot.
+        NotFiniteSlotError: a value is not finite; the text names the slot.
     """
     unasked = not starts_evaluated and trajectory.objectives.size > 0
     outcomes = () if keep_failures else (("objectives", unasked), ("rewards", unasked))
@@ -277,10 +278,11 @@ def check_finite(trajectory: Trajectory, starts_evaluated: bool, keep_failures: 
         bad = ~np.isfinite(values.reshape(len(trajectory), -1)).all(axis=1)
         if bad.any():
             slot = int(np.argmax(bad))
-            raise FloatingPointError(
+            text = (
                 f"slot {slot} of step {trajectory.versions[slot]}: the environment's {name} are not finite; its start "
                 f"was {trajectory.obs[slot, 0].tolist()}, its actions {trajectory.actions[slot, :8].tolist()}"
             )
+            raise NotFiniteSlotError(text, slot)
 
 
 def _slot_advantages(trajectory: Trajectory, rank_weight: float, bandwidth: float) -> np.ndarray:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from actors.pools.base import DriverError
+from actors.pools.base import DriverError, NotFiniteSlotError
 from env.errors import UsageError, nearest
 from ppo.config.budget import SET_BY_BUDGET
 from ppo.config.complaints import one_line
@@ -192,6 +192,9 @@ def run_main(main: Callable[[list[str]], None]) -> None:
             sys.exit(2)
         if error.__cause__:  # whose traceback shows where it happened; that of the learner, which waited, says nothing
             traceback.print_exception(error.__cause__)
+        print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        sys.exit(1)
+    except NotFiniteSlotError as error:
         print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt as interrupt:

@@ -87,6 +87,7 @@ class Check:
         failed: evaluations under the law that failed. All of the above is of conditions at which f failed neither under
             the law nor under the constant knobs; NaN where there are none.
         constant_failed: evaluations under those constant knobs that failed.
+        constrained: whether what broke a constraint counts among them.
     """
 
     evaluations: int
@@ -99,6 +100,7 @@ class Check:
     noise: float
     failed: int = 0
     constant_failed: int = 0
+    constrained: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Returns what ``summary.json`` and ``evaluation.json`` hold."""
@@ -111,10 +113,14 @@ class Check:
         if self.failed or self.constant_failed:
             each = self.evaluations // rounds_of(not self.constant_knobs)
             return (
-                f"{self._comparison()}; f failed in {self.failed} of {each} evaluations under the law and in "
+                f"{self._comparison()}; {self._failing} in {self.failed} of {each} evaluations under the law and in "
                 f"{self.constant_failed} under {self._other('the ')}, which are left out"
             )
         return self._comparison()
+
+    @property
+    def _failing(self) -> str:
+        return "f failed or broke a constraint" if self.constrained else "f failed"
 
     def _other(self, article: str = "") -> str:
         """Returns what the law is compared with, in words."""
@@ -122,7 +128,7 @@ class Check:
 
     def _comparison(self) -> str:
         if not self.conditions:
-            return f"not to be told from {self._other()}: under each condition f failed with one or the other"
+            return f"not to be told from {self._other()}: under each condition {self._failing} with one or the other"
         where = f"{self.conditions} fresh conditions, 95 %; noise of f {self.noise:.2g}"
         means = f"mean of f {' against '.join(told_apart(self.law_mean, self.constant_mean))}; {where}"
         size, half, unit = abs(self.gain), self.gain_interval, ""
@@ -148,13 +154,14 @@ def _short(value: float, digits: int) -> str:
     return f"{value:.0f}" if 10 ** (digits - 1) <= value < 1e6 else f"{value:.{digits}g}"
 
 
-def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> Check:
+def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray], constrained: bool = False) -> Check:
     """Compares f under the law with f under constant knobs, slot by slot.
 
     Args:
         law: f under the law, ``[slots]``.
         constants: f ``[slots]`` by constant knobs, of a start law by none; those are compared with that failed least,
             and of these the ones with the least mean.
+        constrained: whether what breaks a constraint is NaN too.
 
     An evaluation that failed is NaN.
     """
@@ -180,6 +187,7 @@ def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray]) -> 
         noise=float(np.ldexp(np.sqrt(_mean(small**2) / 2), exponent)),
         failed=int(np.isnan(law).sum()),
         constant_failed=failed[best],
+        constrained=constrained,
     )
 
 

@@ -131,8 +131,8 @@ class Asks:
         """Returns how far the run is, in words; ``points`` are what ``ask`` returned."""
         if not points:
             return f"all is measured; {self.files.shown} holds the law"
-        left, budget = self.learner.evaluations, self.config.evaluations
-        return f"{len(points)} points are open; {left} of {budget} evaluations are made before this round"
+        told, budget = self.learner.evaluations, self.config.evaluations
+        return f"{len(points)} points are open; before this round {told} of {budget} were told or skipped"
 
     def _point(self, row: np.void) -> Point:
         assert self.job.description.coordinates is not None, "a tuning problem has them"

@@ -6,10 +6,13 @@ import shlex
 from collections.abc import Iterator
 
 from actors.job import TRAINING
-from actors.pools.base import DriverError
+from actors.pools.base import DriverError, NotFiniteSlotError
 from ppo.config import Config
 from ppo.data.files import how_to_go_on
 from ppo.startup import command
+
+OF_PROGRAM = "__main__:"
+"""What a program or a notebook defines itself begins so; no command can call it."""
 
 
 @contextlib.contextmanager
@@ -22,14 +25,23 @@ def hint_at_replay(run_dir: pathlib.Path, trained: Config | None = None) -> Iter
     """
     try:
         yield
-    except DriverError as error:
+    except (DriverError, NotFiniteSlotError) as error:
+        if trained is not None and trained.env.startswith(OF_PROGRAM):
+            keeps = 'Config(on_failure="infeasible") keeps such an evaluation as failed, and '
+            error.add_note(f'{keeps if _may_keep(trained) else ""}train(config, "{run_dir}", resume=True) goes on')
+            raise
         named = shlex.quote(str(run_dir))
         if (slot := error.slot) is not None:
             kind = "" if slot.kind in TRAINING else f" --kind {slot.kind.name.lower()}"
             where = f"--training-step {slot.step} --slot {slot.start}{kind}"
             error.add_note(f"run this slot alone with {command('replay')} {named} {where}")
         if trained is not None:
-            keeps = trained.on_failure == "stop" and trained.problem().family == "tuning"
-            or_keep = "; --on-failure infeasible beside it keeps such an evaluation as failed" if keeps else ""
+            keeps = "; --on-failure infeasible beside it keeps such an evaluation as failed"
+            or_keep = keeps if _may_keep(trained) else ""
             error.add_note(f"once that is mended, {how_to_go_on(named)}{or_keep}")
         raise
+
+
+def _may_keep(trained: Config) -> bool:
+    """Returns whether a run could have kept an evaluation that failed, and did not."""
+    return trained.on_failure == "stop" and trained.problem().family == "tuning"

@@ -4,13 +4,13 @@ import time
 
 import numpy as np
 
-from actors.job import SAMPLED, TRAINING, Job, Kind
-from actors.pools.base import Pool
+from actors.job import SAMPLED, TRAINING, Job, Kind, Task
+from actors.pools.base import NotFiniteSlotError, Pool
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from ppo.algorithm.learner import check_finite
 from ppo.data.recorder import Recorder
-from ppo.data.rows import LATE, row_type
+from ppo.data.rows import LATE, row_type, rows_of
 from ppo.training.timing import Timing
 
 PHASE_OF = dict.fromkeys(TRAINING, "collect")  # all others evaluate
@@ -39,7 +39,7 @@ class Rounds:
 
         Raises:
             DriverError: a driver raised an exception (its cause), or a slot cannot be run.
-            FloatingPointError: the environment gave a value that is not finite.
+            NotFiniteSlotError: the environment gave a value that is not finite.
             UsageError: the archive is another run's, or cannot be written to.
         """
         started, done = time.monotonic(), None
@@ -52,12 +52,26 @@ class Rounds:
             if self.recorder:
                 self.recorder.end(done is not None)
         starts_evaluated = kind in SAMPLED and self._job.evaluate_starts
-        check_finite(done.trajectory, starts_evaluated, self._job.keep_failures)
+        try:
+            check_finite(done.trajectory, starts_evaluated, self._job.keep_failures)
+        except NotFiniteSlotError as error:
+            error.slot = Task(kind, step, error.number, error.number + 1)
+            if self._job.description.named:
+                error.add_note(f"f was asked for {self._place(error.slot, done.trajectory)}")
+            raise
         if self._job.keep_failures:
             self.failed += int(np.isnan(done.trajectory.objectives[:, int(not starts_evaluated) :]).sum())
         self._timing.add("broadcast", done.broadcast)
         self._timing.add(PHASE_OF.get(kind, "evaluate"), max(0.0, time.monotonic() - started - done.broadcast))
         return done.trajectory
+
+    def _place(self, slot: Task, trajectory: Trajectory) -> str:
+        """Returns the knobs and conditions of the first evaluation of a slot that is not finite, in words and units."""
+        rows = rows_of(trajectory, slot.kind, slot.step, row_type(self._job), self._job.evaluate_starts)
+        rows = rows[(rows["slot"] == slot.start)]
+        row, named = rows[int(np.argmax(rows["failed"]))], self._job.description.named
+        assert named is not None, "they have names"
+        return ", ".join(part.in_words(z) for part, z in zip(named, (row["x"], row["c"]), strict=True))
 
     def recorded_rows(self) -> np.ndarray:
         """Returns the rows that are recorded and played back, ``[n]``."""

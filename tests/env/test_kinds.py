@@ -150,6 +150,7 @@ def test_bounds_and_options_are_pythons_own_numbers():
         (lambda: Integer(2**53, 2**53 + 1), "its bounds must be at most 2^53"),
         (lambda: Choice(), "Choice(): needs two options or more"),
         (lambda: Choice("a"), "Choice('a'): needs two options or more"),
+        (lambda: Choice(["a", "b"]), "needs two options or more; give them one by one, Choice('a', 'b')"),
         (lambda: Choice("a", None), "Choice('a', None): its options must be texts, finite numbers, or True and False"),
         (lambda: Choice(["a"], "b"), "its options must be texts, finite numbers, or True and False"),
         (lambda: Choice(1, math.nan), "its options must be texts, finite numbers, or True and False"),

@@ -55,7 +55,7 @@ class Judgement:
         doubt = "" if self.gain >= 0 else ", which predicted the last rounds badly and is not to be relied on"
         return (
             f"by the model{doubt}, a mean f of {self.law:.4g} beside {self.constant:.4g} with {self.beside}, "
-            f"and up to about {self.left:.2g} left to gain: {advice}; it knows least at {self.where}, f to "
+            f"and up to about {max(self.left, 0.0):.2g} left to gain: {advice}; it knows least at {self.where}, f to "
             f"+- {self.uncertainty:.2g}"
         )
 

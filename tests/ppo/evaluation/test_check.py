@@ -188,6 +188,8 @@ def test_what_failed_is_left_out_and_told():
     assert made.noise == pytest.approx(np.sqrt(np.mean(np.square(pairs)) / 2))
     told = "; f failed in 2 of 10 evaluations under the law and in 1 under the constant knobs, which are left out"
     assert made.words().endswith(told)
+    of_limits = dataclasses.replace(made, constrained=True).words()
+    assert of_limits.endswith(told.replace("f failed", "f failed or broke a constraint"))
 
 
 def test_constant_knobs_that_fail_less_are_the_better_ones():

@@ -236,12 +236,21 @@ def test_words_may_have_capitals(word, tmp_path, capsys):
     assert "23 points are open" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("flags", "missing"),
+    [([], "--env and --evaluations is not"), (["--env", "tests.problems:supply"], "and --evaluations is not")],
+)
+def test_what_a_first_asking_lacks_is_named(flags, missing, tmp_path):
+    with pytest.raises(UsageError, match=f"is no run yet, {missing if flags else 'and ' + missing} given; begin it"):
+        ask([str(tmp_path / "run"), *flags])
+
+
 def test_a_row_closes_the_round_and_empty_ones_are_told_later(tmp_path, capsys):
     rows = table(capsys, tmp_path / "run", "--env", "tests.problems:supply", "--evaluations", 40)
     lines = [f"{row['id']},{row['a'] if number % 2 else ''}" for number, row in enumerate(rows)]
     (tmp_path / "results.csv").write_text("\n".join(["id,f", *lines, "close,"]))
     tell([str(tmp_path / "run"), str(tmp_path / "results.csv")])
-    assert "16 points are open; 24 of 40 evaluations" in capsys.readouterr().err
+    assert "16 points are open; before this round 24 of 40 were told or skipped" in capsys.readouterr().err
     rows = read_archive(tmp_path / "run" / "archive.bin", "run").rows
     assert np.isinf(rows["f"]).sum() == 12
 
