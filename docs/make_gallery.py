@@ -108,13 +108,14 @@ def _measured(names: list[str]) -> str:
     """Returns what the study measured, as a table: medians of the seeds, and in brackets the worst seed."""
     with MEASURED.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
+    constrained = any(Config(env=PROBLEMS[name][0]).problem().describe().constraints for name in names)
     lines = []
     for name in names:
         own = [row for row in rows if row["problem"] == name]
         cells = [
             name,
             f"{int(own[0]['evaluations']):,}",
-            f"{100 * np.median([float(row['kept']) for row in own]):.0f} %",
+            *([f"{100 * np.median([float(row['kept']) for row in own]):.0f} %"] if constrained else []),
         ]
         for what in ("law", "polished"):
             for measure in SHOWN:
@@ -122,7 +123,9 @@ def _measured(names: list[str]) -> str:
                 cells.append(f"{np.median(values):.2g} ({max(values):.2g})")
         lines.append(cells)
     measures = [f"{what}: {one}" for what in ("law", "polished") for one in SHOWN]
-    return markdown(["problem", "evaluations", "the law keeps constraints", *measures], lines)
+    return markdown(
+        ["problem", "evaluations", *(["the law keeps constraints"] if constrained else []), *measures], lines
+    )
 
 
 def page(module_name: str, names: list[str]) -> str:
