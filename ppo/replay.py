@@ -15,6 +15,7 @@ import numpy as np
 import tyro
 
 from actors.job import SAMPLED, Kind
+from env.coordinates import Coordinates
 from env.errors import UsageError
 from ppo.config.command_line import parse_as, run_main
 from ppo.startup import command
@@ -92,7 +93,8 @@ def before(slot: "SlotOfRun") -> Iterator[str]:
         trajectory, rows = slot.without_f()
         yield f"start {_numbers(trajectory.obs[0, 0])}"
         for row in rows:
-            yield f"time step {row['time_step']}: f is asked for x {_numbers(row['x'])}, c {_numbers(row['c'])}"
+            units = f", which is {_in_units(slot.named, row)}" if slot.named else ""
+            yield f"time step {row['time_step']}: f is asked for x {_numbers(row['x'])}, c {_numbers(row['c'])}{units}"
 
 
 def describe(slot: "SlotOfRun", run: "SlotRun") -> Iterator[str]:
@@ -116,6 +118,13 @@ def describe(slot: "SlotOfRun", run: "SlotRun") -> Iterator[str]:
         yield f"other bits than in the archive: {', '.join(other)}"
     else:
         yield "the same bits as in the archive"
+
+
+def _in_units(named: tuple[Coordinates, Coordinates], row: np.void) -> str:
+    """Returns knobs and conditions by name and in units, to the last bit, as a function is called with them."""
+    parts = [part.in_units(row[field]) for part, field in zip(named, "xc", strict=True)]
+    values = {name: np.asarray(value).item() for part in parts for name, value in part.items()}
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
 
 def _numbers(values: Any) -> str:

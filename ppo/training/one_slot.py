@@ -109,6 +109,7 @@ class SlotOfRun:
     Attributes:
         task: the slot, as a task.
         tuning: whether it is one of a tuning problem.
+        named: names and units of its knobs and conditions; None where they have none.
 
     Raises:
         UsageError: there is no such slot, or the policy that acts in it cannot be had.
@@ -124,6 +125,7 @@ class SlotOfRun:
             raise UsageError("--from-start: only for an environment that is no tuning problem, whose archive answers")
         torch.set_num_threads(config.torch_threads)
         self._job = make_job(config, make_evaluator(config)[1], run_dir=files.path)
+        self.named = self._job.description.named
         self._archive = RunArchive(config, self._job, files.path, f"RUN_DIR {files.shown}")
         with threadpool_limits(1, "blas"):  # as in training: more threads may change the last bits
             learner = self._learner(config, step)

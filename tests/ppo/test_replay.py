@@ -24,7 +24,7 @@ from ppo.train import train
 from ppo.training.one_slot import SlotOfRun
 from ppo.training.run_dir import RunDir
 from tests.ppo.training.test_resume import killed_at
-from tests.problems import Quadratic
+from tests.problems import Quadratic, measured
 
 SMALL = Config(
     env="tests.problems:Counted", training_steps=6, eval_every=2, check=15, drivers=0, episodes=4, hidden_sizes=(8,),
@@ -163,6 +163,18 @@ def test_a_control_run_that_failed_has_the_checkpoint_of_its_step(tmp_path, monk
     assert shown.splitlines()[:-1] == whole.splitlines()[:-1]
     with pytest.raises(UsageError, match="--slot 0: a round of check has none"):
         main([str(tmp_path / "whole"), "--training-step", "5", "--slot", "0", "--kind", "check"])
+
+
+def test_what_a_function_is_called_with_is_shown_in_units(tmp_path, capsys):
+    run(Config(env="tests.problems:measured", hidden_sizes=(8,), drivers=0, training_steps=2), tmp_path / "run")
+    capsys.readouterr()
+    main([str(tmp_path / "run"), "--training-step", "1", "--slot", "2"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "f is asked for" in line]
+    rows = read_archive(tmp_path / "run" / NAME, "").rows
+    rows = rows[(rows["kind"] == Kind.COLLECT) & (rows["step"] == 1) & (rows["slot"] == 2)]
+    for line, row in zip(lines, rows, strict=True):
+        given = eval(f"dict({line.partition(', which is ')[2]})")
+        assert measured(**given) == row["f"]
 
 
 def test_what_happened_is_shown_to_the_last_bit(tuned, capsys):
