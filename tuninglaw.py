@@ -94,7 +94,7 @@ def main() -> None:
             sys.exit(141)
         return
     if words[0] == "--version":
-        print(f"tuninglaw {importlib.import_module('importlib.metadata').version('tuninglaw')}")
+        print(f"tuninglaw {_version()}")
         return
     verb = words.pop(0)
     if verb not in VERBS:
@@ -127,10 +127,26 @@ def _startup() -> Any:
     return found
 
 
+def _version() -> str:
+    metadata = importlib.import_module("importlib.metadata")
+    try:
+        return metadata.version("tuninglaw")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
 def _help() -> str:
     width = max(map(len, VERBS))
     lines = [f"  {verb:{width}}  {what}" for verb, what in VERBS.items()]
-    return "\n".join(["usage: tuninglaw COMMAND ...", "", *lines, "", "tuninglaw COMMAND --help shows its flags"])
+    return "\n".join(
+        [
+            "usage: tuninglaw COMMAND ...",
+            "",
+            *lines,
+            "",
+            "tuninglaw COMMAND --help shows its flags, tuninglaw --version the version",
+        ]
+    )
 
 
 def _mistake(text: str) -> int:

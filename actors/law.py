@@ -275,6 +275,8 @@ class Law:
         critic = self._policy.snapshot.critic
         if critic is None:
             raise ValueError("the law has no critic: only one that was trained with a model and several components has")
+        if isinstance(conditions, Mapping):
+            raise ValueError("conditions by name are given as law.uncertainty(**conditions)")
         named_ones = None if conditions is not None and not named else self._place(conditions, named)
         c = np.asarray(conditions if named_ones is None else named_ones, np.float64)
         named_rows = named_ones is not None

@@ -62,6 +62,18 @@ def polish(f: Callable[[np.ndarray], Any], knobs: np.ndarray, steps: np.ndarray,
     return search.found()
 
 
+def _numbers(values: Any) -> np.ndarray:
+    """Returns what a user's function returned as numbers, ``[n]``.
+
+    Raises:
+        TypeError: they are none.
+    """
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "fiub":
+        raise TypeError
+    return np.ravel(array).astype(np.float64)
+
+
 class _Search:
     """The state of one polish; see ``polish`` for the arguments."""
 
@@ -81,15 +93,18 @@ class _Search:
         returned = self._f(point)
         try:
             value, beside = returned if isinstance(returned, tuple) else (returned, ())
-            value, constraints = float(value), np.ravel(np.asarray(beside, np.float64))
-        except (TypeError, ValueError):
+            (value,), constraints = _numbers(value).tolist(), _numbers(beside)
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(
                 f"f returned {described(returned)}; it must return a number, or f and its constraints"
             ) from None
         failed = not (np.isfinite(value) and np.isfinite(constraints).all())
         self._points = np.concatenate([self._points, point[None]])
         self._values = np.append(self._values, np.inf if failed else value)
-        self._constraints.append(np.zeros_like(constraints) if failed else constraints)
+        if not failed and np.isinf(self._values[:-1]).all():  # what failed may not have said how many there are
+            self._constraints = [np.zeros(len(constraints))] * len(self._constraints)
+        count = len(self._constraints[-1]) if failed and self._constraints else len(constraints)
+        self._constraints.append(np.zeros(count) if failed else constraints)
 
     @property
     def _broken(self) -> np.ndarray:

@@ -53,7 +53,6 @@ def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, command("replay"), argv)
     files = RunDir(arguments.run_dir)
-    files.config("RUN_DIR")
     config = files.config("RUN_DIR")
     if config.problem().describe().asked:
         raise UsageError(f"RUN_DIR {files.shown}: its --env {config.env} is a bench, which no slot calls")

@@ -10,7 +10,7 @@ import tyro
 from env.errors import UsageError
 from ppo.config import resolve
 from ppo.config.command_line import parse_as, run_main
-from ppo.data.answers import read_answers
+from ppo.data.answers import check_settings, read_answers
 from ppo.startup import command
 from ppo.training.run_dir import RunDir
 
@@ -38,12 +38,12 @@ def main(argv: Sequence[str]) -> None:
     described = config.problem().describe()
     if not described.asked:
         raise UsageError(f"RUN_DIR {files.shown}: its --env {config.env} is no bench, and is not told")
-    read_answers(arguments.results, described)  # what is wrong with the table alone is told at once
+    answers = read_answers(arguments.results, described)
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     with Trainer(config, files, resume=True, quiet=True) as trainer:
-        points = trainer.ask()
-        trainer.tell(*read_answers(arguments.results, described, points))
+        check_settings(answers, trainer.ask(), described)
+        trainer.tell(answers.values, answers.close)
         points = trainer.ask()
         if not points:
             trainer.finish()

@@ -18,7 +18,7 @@ from env.coordinates import Coordinates
 from env.kinds import Choice, Integer, Log, Range
 from env.objectives import bench
 from ppo.config import Config
-from ppo.data.answers import read_answers
+from ppo.data.answers import check_settings, read_answers
 from ppo.training.asking import Asks
 from ppo.training.trainer import Trainer
 from tests.fuzz_damage import Case, damaged, json_bytes
@@ -117,4 +117,6 @@ def answers_bytes(case: Case) -> bytes:
 def read_answers_file(case: Case, content: bytes) -> None:
     rig = the_rig()
     rig.begin()
-    rig.tell(*read_answers(case.file(content), rig.job.description))
+    answers = read_answers(case.file(content), rig.job.description)
+    check_settings(answers, rig.points, rig.job.description)
+    rig.tell(answers.values, answers.close)

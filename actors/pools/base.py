@@ -47,7 +47,7 @@ class NotFiniteSlotError(FloatingPointError):
 
     slot: Task | None = None
 
-    def __init__(self, message: str, number: int):
+    def __init__(self, message: str, number: int = 0):
         super().__init__(message)
         self.number = number
 

@@ -1,7 +1,6 @@
 """Whether a value fits the type of a field of the configuration, and what would, in words."""
 
 import dataclasses
-import os
 from typing import Any, Literal
 
 from env.errors import UsageError
@@ -37,7 +36,7 @@ def fits(value: Any, kind: Any) -> bool:
         return value is None
     if isinstance(value, bool):
         return kind is bool
-    return isinstance(value, {float: (int, float), str: (str, os.PathLike)}.get(kind, kind))
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def type_words(kind: Any) -> str:

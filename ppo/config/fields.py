@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -176,6 +177,8 @@ class Config:
     def __post_init__(self) -> None:
         if not isinstance(self.env, str):  # a function, a class or an objective, which a program may give
             object.__setattr__(self, "env", name_of(self.env))
+        for name in ("reuse", "start_law", "warm_start"):
+            object.__setattr__(self, name, _as_text(getattr(self, name)))
 
     def problem(self) -> Problem:
         """Returns the environment that the configuration names."""
@@ -190,6 +193,13 @@ class Config:
     def to_json(self) -> str:
         """Returns the text of ``config.json``."""
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+
+def _as_text(value: Any) -> Any:
+    """Returns a path, which a program may give, as a text; several one by one, and anything else as it is."""
+    if isinstance(value, tuple | list):
+        return tuple(map(_as_text, value))
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def flag(name: str) -> str:

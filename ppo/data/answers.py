@@ -2,7 +2,8 @@
 
 import csv
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TextIO
 
 from env.description import Description
@@ -45,27 +46,35 @@ def write_points(file: TextIO, points: Sequence[Any], described: Description) ->
         writer.writerow([point.id, *point.knobs.values(), *point.conditions.values(), *[""] * len(values)])
 
 
-def read_answers(
-    path: pathlib.Path, described: Description, points: Sequence[Point] = ()
-) -> tuple[dict[str, Any], bool]:
+@dataclass(frozen=True)
+class Answers:
+    """What a table says.
+
+    Attributes:
+        values: f, and what is told beside it, by id, as ``Trainer.tell`` takes them.
+        close: whether the round is to be closed.
+        rows: the rows that have a value, by id: where they are, for messages, and their texts by column.
+    """
+
+    values: dict[str, Any]
+    close: bool
+    rows: dict[str, tuple[str, dict[str, str]]]
+
+
+def read_answers(path: pathlib.Path, described: Description) -> Answers:
     """Reads a table of points with what was measured.
 
     Args:
         path: a CSV file with the columns ``id`` and ``f``, ``g_0`` .. for constraints, and those of conditions that are
-            observed. Of other columns, those of knobs and conditions must be as they were asked.
+            observed; others are left out.
         described: of the problem.
-        points: those that are open.
-
-    Returns:
-        As ``Trainer.tell`` takes them: answers by id, and whether the round is to be closed.
 
     Raises:
         UsageError: the table cannot be read, or a row is none.
     """
-    name, columns, answers, close = f"RESULTS {path}", ["id", *_value_columns(described)], dict[str, Any](), False
+    name, columns, answers = f"RESULTS {path}", ["id", *_value_columns(described)], Answers({}, False, {})
     observed = _observed(described)
     columns += observed
-    asked = {point.id: {**point.knobs, **point.conditions} for point in points}
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
@@ -73,49 +82,58 @@ def read_answers(
             if missing:
                 raise UsageError(f"{name}: has no column {missing[0]}; it must have {', '.join(columns)}")
             for number, row in enumerate(table, 1):
-                if None in row:
+                if any(text.strip() for text in row.get(None) or ()):
                     raise UsageError(
                         f"{name}: row {number}: has more values than there are columns; is it a comma in a number?"
                     )
                 texts = [(row[column] or "").strip() for column in columns]
                 values, where = texts[1 : len(columns) - len(observed)], f"{name}: row {number}"
                 if texts[0] == CLOSE:
-                    close = True
+                    answers = replace(answers, close=True)
                 elif any(values):
-                    if texts[0] in answers:
+                    if texts[0] in answers.values:
                         raise UsageError(f"{where}: id {texts[0]} comes twice")
-                    _check_settings(row, asked.get(texts[0], {}), described, where)
+                    answers.rows[texts[0]] = where, row
                     found = dict(zip(observed, texts[len(columns) - len(observed) :], strict=True))
-                    answers[texts[0]] = _with_conditions(_answer(values, where), found, described, where)
+                    answers.values[texts[0]] = _with_conditions(_answer(values, where), found, described, where)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    return answers, close
+    return answers
 
 
-def _check_settings(row: Mapping[str, str], asked: Mapping[str, Any], described: Description, where: str) -> None:
-    """Checks that the knobs and conditions in a row, as far as there are any, are those that were asked.
+def check_settings(answers: Answers, points: Sequence[Point], described: Description) -> None:
+    """Checks that the knobs and conditions in a table, as far as there are any, are those that were asked.
+
+    Args:
+        answers: what the table says.
+        points: those that are open; rows of others, and of what was skipped, are not looked at.
+        described: of the problem.
 
     Raises:
         UsageError: they are not, as where columns were sorted apart, or something else was set.
     """
     assert described.coordinates is not None, "a tuning problem has them"
     coordinates: dict[str, Coordinate] = {**described.coordinates[0], **described.coordinates[1]}
-    for name, value in asked.items():
-        text, one = (row.get(name) or "").strip(), coordinates[name]
-        if text and not _is_near(text, value, one):
-            raise UsageError(
-                f"{where}: {name} = {text}, where {value} was asked; what was measured elsewhere is skipped here"
-            )
+    for point in points:
+        where, row = answers.rows.get(point.id, ("", {}))
+        if not row or row["f"].strip().lower() == "skipped":
+            continue
+        for name, value in {**point.knobs, **point.conditions}.items():
+            text = (row.get(name) or "").strip()
+            if text and not _is_near(text, value, coordinates[name]):
+                raise UsageError(
+                    f"{where}: {name} = {text}, where {value} was asked; say skipped where another was set"
+                )
 
 
 def _is_near(text: str, value: Any, one: Coordinate) -> bool:
     """Returns whether a text says a value, as a spreadsheet may have rounded it."""
-    if isinstance(one, Choice):
-        return text.lower() == str(value).lower()
+    if isinstance(one, Choice) and text.lower() == str(value).strip().lower():
+        return True
     try:
         found = float(text)
-        if isinstance(one, Integer):
-            return found == value
+        if isinstance(one, Integer | Choice):
+            return found == value and not isinstance(value, bool | str)
         return abs(one.normalised(found) - one.normalised(value)) <= 2 * NEARLY  # of [-1, 1]
     except (ValueError, UsageError):
         return False

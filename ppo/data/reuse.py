@@ -100,7 +100,7 @@ def _values_of(
             raise UsageError(f"{name}: {what} {column}; it must have the columns {_shown(', '.join(columns))}")
     places = [head.index(column) for column in columns]
     for number, line in enumerate((line for line in table if line), 1):
-        if len(line) > len(head):
+        if any(text.strip() for text in line[len(head) :]):
             raise UsageError(
                 f"{name}: row {number}: has more values than there are columns; is it a comma in a number?"
             )

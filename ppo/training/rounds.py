@@ -56,8 +56,8 @@ class Rounds:
             check_finite(done.trajectory, starts_evaluated, self._job.keep_failures)
         except NotFiniteSlotError as error:
             error.slot = Task(kind, step, error.number, error.number + 1)
-            if self._job.description.named:
-                error.add_note(f"f was asked for {self._place(error.slot, done.trajectory)}")
+            if self._job.description.named and (place := self._place(error.slot, done.trajectory)):
+                error.add_note(f"f was asked for {place}")
             raise
         if self._job.keep_failures:
             self.failed += int(np.isnan(done.trajectory.objectives[:, int(not starts_evaluated) :]).sum())
@@ -66,9 +66,11 @@ class Rounds:
         return done.trajectory
 
     def _place(self, slot: Task, trajectory: Trajectory) -> str:
-        """Returns the knobs and conditions of the first evaluation of a slot that is not finite, in words and units."""
+        """Returns the knobs and conditions of a slot's first evaluation that is not finite, in words; none for none."""
         rows = rows_of(trajectory, slot.kind, slot.step, row_type(self._job), self._job.evaluate_starts)
         rows = rows[(rows["slot"] == slot.start)]
+        if not rows["failed"].any():
+            return ""
         row, named = rows[int(np.argmax(rows["failed"]))], self._job.description.named
         assert named is not None, "they have names"
         return ", ".join(part.in_words(z) for part, z in zip(named, (row["x"], row["c"]), strict=True))

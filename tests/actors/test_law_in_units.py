@@ -163,9 +163,10 @@ def test_normalised_conditions_of_another_shape_are_told(given):
         LAWS["one"](given)
 
 
-def test_conditions_by_name_are_no_mapping():
-    with pytest.raises(ValueError, match=r"conditions by name are given as law\(\*\*conditions\)"):
-        LAWS["one"]({"vin": 5, "load": 1, "chip": "a"})
+@pytest.mark.parametrize(("ask", "call"), [(LAWS["one"], "law"), (LAWS["critic"].uncertainty, "law.uncertainty")])
+def test_conditions_by_name_are_no_mapping(ask, call):
+    with pytest.raises(ValueError, match=f"conditions by name are given as {call}" + r"\(\*\*conditions\)"):
+        ask({"vin": 5, "load": 1, "chip": "a"})
 
 
 def test_it_says_what_it_is_of():

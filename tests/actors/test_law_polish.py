@@ -40,7 +40,10 @@ def test_a_function_that_draws_random_numbers_is_given_a_generator():
     assert first == second and first.value != cost(**first.knobs, **GIVEN)
 
 
-@pytest.mark.parametrize(("returned", "told"), [(None, "None"), ("off", "the text 'off'"), (np.zeros(3), "an array")])
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [(None, "None"), ("3.5", "the text '3.5'"), (np.zeros(3), "an array"), (10**400, "the number")],
+)
 def test_what_is_no_value_of_f_is_told(returned, told):
     with pytest.raises(ValueError, match=f"f returned {told}.*; it must return a number, or f and its constraints"):
         LAW.polish(lambda **named: returned, budget=5, **GIVEN)

@@ -124,6 +124,13 @@ def test_of_two_constraints_both_are_kept_and_what_fails_is_the_worst():
     assert found.knobs == pytest.approx([0.25, 0.5], abs=2e-3)
 
 
+def test_what_fails_before_anything_is_known_of_the_constraints_is_left():
+    found = polish(
+        lambda x: np.nan if x[0] > 0.45 else (np.array([x[0] ** 2]), [0.3 - x[0]]), np.array([0.5]), np.zeros(1), 12
+    )
+    assert np.isinf(found.given) and found.knobs[0] == pytest.approx(0.3, abs=0.02) and found.knobs[0] >= 0.3
+
+
 def test_where_none_keeps_the_constraint_that_is_found_which_breaks_it_least():
     found = polish(lambda x: (x[0], 1.0 - x[0]), np.array([0.5]), np.zeros(1), 8)
     assert found.knobs[0] > 0.6

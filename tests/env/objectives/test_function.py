@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from env import Choice, Integer, Log, Objective, Problem, Range, UsageError, objective
+from env import Choice, Integer, Log, Objective, Problem, Range, UsageError, bench, objective
 from env.objectives.evaluation import evaluate, solution
 from env.objectives.given import objective_class
 from tests.problems import CONDITIONS, KNOBS, amplifier, many_at_once
@@ -248,3 +248,10 @@ def test_coordinates_of_a_class_must_be_as_many_as_it_says():
 
     with pytest.raises(UsageError, match="knob_coordinates name 1 of them, and knobs = 2"):
         Config(env=Odd).problem().objective()
+
+
+@pytest.mark.parametrize("name", ["f", "id", "g_0"])
+def test_a_bench_has_no_name_of_another_column_of_its_tables(name):
+    with pytest.raises(UsageError, match=f"{name}: a column of the table of points has this name"):
+        bench(knobs={name: Range(0, 1)}, conditions={"load": Range(0, 1)})
+    assert bench(knobs={"g": Range(0, 1)}, conditions={"load": Range(0, 1)}).knobs == 1

@@ -31,7 +31,10 @@ def test_a_value_of_the_wrong_type_is_told(field, value, told):
 
 
 def test_what_a_program_may_give_fits(tmp_path):
-    check_types(Config(drivers=2, learning_rate=1, hidden_sizes=[8, 8], start_law=tmp_path, reuse=("a.csv",)))
+    config = Config(drivers=2, learning_rate=1, hidden_sizes=[8, 8], start_law=tmp_path, reuse=["a.csv", tmp_path])
+    check_types(config)
+    assert (config.start_law, config.reuse) == (str(tmp_path), ("a.csv", str(tmp_path)))
+    config.to_json()
 
 
 def test_all_fields_have_a_type_that_is_known():

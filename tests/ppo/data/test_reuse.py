@@ -48,7 +48,7 @@ def test_evaluations_of_a_run_are_reused_in_their_order(tmp_path):
 
 
 def test_evaluations_of_a_table_are_reused(tmp_path):
-    source = table(tmp_path / "a.csv", "0.5,-1,1,2.5", "0,1e-1,-0.25,-3e200", "0, 0 ,0.0,1", "1,1,1,", "1,1,0,inf")
+    source = table(tmp_path / "a.csv", "0.5,-1,1,2.5", "0,1e-1,-0.25,-3e200", "0, 0 ,0.0,1", "1,1,1,,", "1,1,0,inf")
     rows = read_reused([source], JOB)
     check_keys(rows)
     assert rows["x"].tolist() == [[0.5, -1], [0, 0.1], [0, 0], [1, 1], [1, 1]]

@@ -1,5 +1,6 @@
 """What an error of a user's function says beside what happened: where, and how to go on."""
 
+import pickle
 import re
 
 import pytest
@@ -25,6 +26,12 @@ def test_what_is_not_finite_is_told_in_units_with_what_to_do(tmp_path, monkeypat
         f"run this slot alone with python -m ppo.replay {tmp_path / 'run'} --training-step 0 --slot "
     )
     assert on.endswith("; --on-failure infeasible beside it keeps such an evaluation as failed")
+
+
+def test_it_comes_whole_from_another_process():
+    error = NotFiniteSlotError("it is not finite", 3)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.number) == ("it is not finite", 3)
 
 
 @pytest.mark.parametrize(("config", "keeps"), [({}, True), ({"on_failure": "infeasible"}, False)])
