@@ -16,7 +16,6 @@ import tyro
 
 from actors.job import SAMPLED, Kind
 from env.coordinates import Coordinates
-from env.errors import UsageError
 from ppo.config.command_line import parse_as, run_main
 from ppo.startup import command
 from ppo.training.run_dir import RunDir
@@ -53,9 +52,7 @@ def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse_as(Arguments, command("replay"), argv)
     files = RunDir(arguments.run_dir)
-    config = files.config("RUN_DIR")
-    if config.problem().describe().asked:
-        raise UsageError(f"RUN_DIR {files.shown}: its --env {config.env} is a bench, which no slot calls")
+    files.config("RUN_DIR")
     from ppo.training.one_slot import SlotOfRun  # torch comes with it
 
     kind = None if arguments.kind is None else Kind[arguments.kind.upper()]

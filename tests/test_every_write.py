@@ -27,7 +27,7 @@ sys.exit(live(folder / "run", Shim(-1, "", folder / "calls")))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", [["--sample", "20"], ["--sample", "12", "--bench"]])
+@pytest.mark.parametrize("flags", [["--sample", "20"], ["--sample", "8", "--bench"]])
 def test_a_sample_of_all_calls(flags):
     done = subprocess.run(
         [sys.executable, "-m", "tests.every_write", *flags], capture_output=True, text=True, timeout=280

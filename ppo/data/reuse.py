@@ -17,6 +17,7 @@ from ppo.data.run_archive import check_same_problem
 STEP = -1
 """Training step of reused rows."""
 LONGEST_LINE = 10_000_000  # characters, of a table
+AS_TABLE = "; if it is the same f, write its archive as a table, archive --csv, and reuse that"
 SHOWN = 60  # characters of a text in a message
 
 
@@ -55,7 +56,7 @@ def _read_run(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
         what = f"there is no {NAME} in it" if path.is_dir() else "no such file or directory"
         raise UsageError(f"{name}: {what}; give a run directory of this version, or a CSV file")
     contents = read_archive(path / NAME, name)
-    check_same_problem(contents, job, name)
+    check_same_problem(contents, job, name, AS_TABLE)
     return contents.rows
 
 

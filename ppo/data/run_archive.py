@@ -27,8 +27,10 @@ def signature(job: Job) -> Signature:
     return {"env": problem.env, "env_kwargs": keywords, **sizes}
 
 
-def check_same_problem(contents: Contents, job: Job, name: str) -> None:
+def check_same_problem(contents: Contents, job: Job, name: str, hint: str = "") -> None:
     """Checks that an archive is of a job's problem; ``name`` is what a message calls it.
+
+    The message ends in ``hint`` where they differ by the name of the environment alone, and so may be the same f.
 
     Raises:
         UsageError: it is of another problem.
@@ -39,10 +41,7 @@ def check_same_problem(contents: Contents, job: Job, name: str) -> None:
         differ = differ[:1] if differ[0] == "env" else differ
         theirs, wanted = ({key: values.get(key) for key in differ} for values in (contents.signature, ours))
         words = f"{problem_words(theirs)}, and here {problem_words(wanted)}"
-        as_table = (
-            "; if it is the same f, write them as a table, archive --csv, and reuse that" if differ == ["env"] else ""
-        )
-        raise UsageError(f"{name}: its evaluations are of another problem: {words}{as_table}")
+        raise UsageError(f"{name}: its evaluations are of another problem: {words}{hint if differ == ['env'] else ''}")
     if contents.rows.dtype != row_type(job):
         raise UsageError(f"{name}: its rows have other fields than this version writes: {contents.rows.dtype.names}")
 

@@ -120,6 +120,8 @@ class SlotOfRun:
         if step < 0:
             raise UsageError(f"--training-step {step}: must be 0 or more")
         config = _resolved(files, slot if kind in CHECKS else None)
+        if config.problem().describe().asked:
+            raise UsageError(f"RUN_DIR {files.shown}: its --env {config.env} is a bench, which no slot calls")
         self.tuning = config.problem().family == "tuning"
         if self.tuning and run_again:
             raise UsageError("--from-start: only for an environment that is no tuning problem, whose archive answers")

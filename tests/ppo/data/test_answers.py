@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from env import Choice, Range, UsageError
+from env import Choice, Integer, Range, UsageError
 from env.coordinates import Coordinates
 from ppo.data.answers import check_settings, read_answers
 from ppo.training.asking import Point
@@ -46,3 +46,36 @@ def test_empty_cells_at_the_end_of_a_row_are_no_values(tmp_path):
     path = settings_table(tmp_path / "a.csv", "id,f", "plan-1-0,1,", "close,,")
     answers = read_answers(path, Mock(constraints=0, observed=(), coordinates=None))
     assert answers.values == {"plan-1-0": 1.0} and answers.close
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sound"),
+    [
+        ("a", "3.33", True),  # 3.3333 as a spreadsheet shows it
+        ("a", "3.6", False),
+        ("a", "", True),
+        ("a", "high", False),
+        ("b", "2.0", True),
+        ("b", "3", False),
+        ("load", "0.25", True),
+        ("load", "0.5", False),
+    ],
+)
+def test_what_was_set_must_be_what_was_asked(name, text, sound, tmp_path):
+    knobs = Coordinates({"a": Range(0, 10), "b": Integer(0, 255)})
+    described = Mock(constraints=0, observed=(), coordinates=(knobs, CONDITIONS))
+    point = Point("plan-1-0", {"a": 3.3333, "b": 2}, {"load": 0.25})
+    path = settings_table(tmp_path / "a.csv", f"id,{name},f", f"plan-1-0,{text},1")
+    answers = read_answers(path, described)
+    if sound:
+        check_settings(answers, [point], described)
+        return
+    with pytest.raises(UsageError, match=rf"row 1: {name} = {text}, where .* was asked; say skipped"):
+        check_settings(answers, [point], described)
+
+
+@pytest.mark.parametrize(("word", "meant"), [("failed", "failed"), ("FAILED", "failed"), ("Skipped", "skipped")])
+def test_words_may_have_capitals(word, meant, tmp_path):
+    path = settings_table(tmp_path / "a.csv", "id,f", f"plan-1-0,{word}")
+    answers = read_answers(path, Mock(constraints=0, observed=(), coordinates=None))
+    assert answers.values == {"plan-1-0": meant}

@@ -196,44 +196,12 @@ def test_a_wrong_table_is_one_line(text, message, tmp_path, capsys):
         tell([str(tmp_path / "run"), str(tmp_path / "results.csv")])
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "sound"),
-    [
-        ("a", lambda a: f"{a:.3g}", True),  # as a spreadsheet shows it
-        ("a", lambda a: str(a - 0.2 if a > 5 else a + 0.2), False),
-        ("a", lambda a: "", True),
-        ("a", lambda a: "high", False),
-        ("b", lambda b: f"{b:.1f}", True),
-        ("b", lambda b: str(b - 1 if b else 1), False),
-        ("load", lambda load: str(4 - load), False),
-    ],
-)
-def test_what_was_set_must_be_what_was_asked(name, change, sound, tmp_path, capsys):
+def test_what_was_set_must_be_what_was_asked(tmp_path, capsys):
     rows = table(capsys, tmp_path / "run", "--env", "tests.problems:supply", "--evaluations", 40)
-    for row in rows[:5]:
-        row["f"] = "1"
-    asked_for = rows[4][name]
-    rows[4][name] = change(float(asked_for))
-    with (tmp_path / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    words = [str(tmp_path / "run"), str(tmp_path / "results.csv")]
-    if sound:
-        tell(words)
-        assert "19 points are open" in capsys.readouterr().err
-        return
-    with pytest.raises(UsageError, match=rf"row 5: {name} = .*, where {asked_for} was asked"):
-        tell(words)
+    (tmp_path / "results.csv").write_text(f"id,a,f\n{rows[0]['id']},{rows[0]['a']},1\n{rows[1]['id']},11,1\n")
+    with pytest.raises(UsageError, match=rf"row 2: a = 11, where {rows[1]['a']} was asked"):
+        tell([str(tmp_path / "run"), str(tmp_path / "results.csv")])
     assert len(read_archive(tmp_path / "run" / "archive.bin", "run").rows) == 0
-
-
-@pytest.mark.parametrize("word", ["failed", "FAILED", "Skipped"])
-def test_words_may_have_capitals(word, tmp_path, capsys):
-    table(capsys, tmp_path / "run", "--env", "tests.problems:supply", "--evaluations", 40)
-    (tmp_path / "results.csv").write_text(f"id,f\ndesign-0-0,{word}\n")
-    tell([str(tmp_path / "run"), str(tmp_path / "results.csv")])
-    assert "23 points are open" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -255,6 +223,18 @@ def test_a_row_closes_the_round_and_empty_ones_are_told_later(tmp_path, capsys):
     assert np.isinf(rows["f"]).sum() == 12
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The directory of a run without a check."""
+    path = tmp_path_factory.mktemp("finished") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        from tests.ppo.algorithm.model.quick import quick
+
+        quick(patch.setattr)
+        asked(path, dataclasses.replace(CONFIG, check=0))
+    return path
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
@@ -265,16 +245,14 @@ def test_a_row_closes_the_round_and_empty_ones_are_told_later(tmp_path, capsys):
         ),
     ],
 )
-def test_a_bench_is_not_called_for_a_check(flags, words, tmp_path):
-    path = tmp_path / "run"
-    asked(path, dataclasses.replace(CONFIG, check=0))
+def test_a_bench_is_not_called_for_a_check(flags, words, finished):
+    path = finished
     before = (path / "archive.bin").read_bytes()
     with pytest.raises(UsageError, match=words):
         evaluate([str(path), *flags])
     assert (path / "archive.bin").read_bytes() == before
 
 
-def test_a_bench_is_not_called_for_a_slot_alone(tmp_path):
-    asked(tmp_path / "run", dataclasses.replace(CONFIG, check=0))
+def test_a_bench_is_not_called_for_a_slot_alone(finished):
     with pytest.raises(UsageError, match=r"its --env tests\.problems:supply is a bench, which no slot calls"):
-        replay([str(tmp_path / "run"), "--training-step", "0", "--slot", "0"])
+        replay([str(finished), "--training-step", "0", "--slot", "0"])
