@@ -201,15 +201,17 @@ def _numbers_of(objective: Objective, returned: Any, rows: int) -> np.ndarray:
     values = _as_array(returned)
     a_number = values.shape == () and not objective.vectorised
     if not (a_number or values.shape == (rows,)) or values.dtype.kind not in "fiub":
-        plain = hasattr(objective, "described")  # a function of knobs by name, which has no x
-        of_one = "one real number" if plain else "one real number, or shape (1,)"
-        wanted = f"real numbers of shape ({rows},)" if objective.vectorised else of_one
-        told = shown_name(type(objective)) + ("" if plain else ".__call__")
-        asked = (
-            (f"{rows} rows" if objective.vectorised else "one point")
-            if plain
-            else f"x of shape ({rows}, {objective.knobs})"
-        )
+        told, wanted = shown_name(type(objective)), "one real number"
+        if hasattr(objective, "described"):  # a function of knobs by name, which has no x
+            asked = f"{rows} rows" if objective.vectorised else "one point"
+        else:
+            told, wanted, asked = (
+                f"{told}.__call__",
+                f"{wanted}, or shape (1,)",
+                f"x of shape ({rows}, {objective.knobs})",
+            )
+        if objective.vectorised:
+            wanted = f"real numbers of shape ({rows},)"
         raise ContractError(f"{told} returned {described(returned)} for {asked}; it must return {wanted}")
     return values.astype(np.float64, copy=False).reshape(rows)
 

@@ -64,7 +64,7 @@ def resolve(config: Config) -> ResolvedConfig:
         filled |= defaults.REINFORCE
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(Config)}
     if config.step_limit is not None:
-        values |= {"step_limit": float(config.step_limit), "start_law": str(config.start_law)}
+        values["step_limit"] = float(config.step_limit)
     values |= {name: value for name, value in filled.items() if values[name] is None}
     if tuning and problem.describe().asked:
         values["on_failure"] = "infeasible"  # who measures says what failed

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TextIO
 from env.description import Description
 from env.errors import UsageError
 from env.kinds import Choice, Coordinate, Integer
+from ppo.data.table import check_surplus
 
 CLOSE = "close"
 """The id of a row that closes the round."""
@@ -82,12 +83,10 @@ def read_answers(path: pathlib.Path, described: Description) -> Answers:
             if missing:
                 raise UsageError(f"{name}: has no column {missing[0]}; it must have {', '.join(columns)}")
             for number, row in enumerate(table, 1):
-                if any(text.strip() for text in row.get(None) or ()):
-                    raise UsageError(
-                        f"{name}: row {number}: has more values than there are columns; is it a comma in a number?"
-                    )
+                where = f"{name}: row {number}"
+                check_surplus(row.get(None) or (), where)
                 texts = [(row[column] or "").strip() for column in columns]
-                values, where = texts[1 : len(columns) - len(observed)], f"{name}: row {number}"
+                values = texts[1 : len(columns) - len(observed)]
                 if texts[0] == CLOSE:
                     answers = replace(answers, close=True)
                 elif any(values):

@@ -13,6 +13,7 @@ from env.kinds import Choice, Coordinate
 from ppo.data.archive import NAME, read_archive
 from ppo.data.rows import REUSED, row_type
 from ppo.data.run_archive import check_same_problem
+from ppo.data.table import check_surplus
 
 STEP = -1
 """Training step of reused rows."""
@@ -101,10 +102,7 @@ def _values_of(
             raise UsageError(f"{name}: {what} {column}; it must have the columns {_shown(', '.join(columns))}")
     places = [head.index(column) for column in columns]
     for number, line in enumerate((line for line in table if line), 1):
-        if any(text.strip() for text in line[len(head) :]):
-            raise UsageError(
-                f"{name}: row {number}: has more values than there are columns; is it a comma in a number?"
-            )
+        check_surplus(line[len(head) :], f"{name}: row {number}")
         texts = [line[place] if place < len(line) else None for place in places]
         named = zip(texts, columns, strict=True)
         yield [

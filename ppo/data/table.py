@@ -1,15 +1,27 @@
-"""The archive as a table."""
+"""The archive as a table, and what is the same in all tables."""
 
 import csv
 import pathlib
+from collections.abc import Iterable
 
 import numpy as np
 
 from env.coordinates import Coordinates
+from env.errors import UsageError
 from ppo.data.rows import kind_name
 
 Named = tuple[Coordinates, Coordinates] | None
 """Knobs and conditions by name; None where they are in [-1, 1] and have no names."""
+
+
+def check_surplus(texts: Iterable[str], where: str) -> None:
+    """Checks the values of a row beyond the last column; ``where`` is what a message calls the row.
+
+    Raises:
+        UsageError: one is not blank.
+    """
+    if any(text.strip() for text in texts):
+        raise UsageError(f"{where}: has more values than there are columns; is it a comma in a number?")
 
 
 def column_names(row: np.dtype, named: Named = None) -> list[str]:

@@ -36,9 +36,10 @@ def hint_at_replay(run_dir: pathlib.Path, trained: Config | None = None) -> Iter
             where = f"--training-step {slot.step} --slot {slot.start}{kind}"
             error.add_note(f"run this slot alone with {command('replay')} {named} {where}")
         if trained is not None:
-            keeps = "; --on-failure infeasible beside it keeps such an evaluation as failed"
-            or_keep = keeps if _may_keep(trained) else ""
-            error.add_note(f"once that is mended, {how_to_go_on(named)}{or_keep}")
+            keeps = (
+                "; --on-failure infeasible beside it keeps such an evaluation as failed" if _may_keep(trained) else ""
+            )
+            error.add_note(f"once that is mended, {how_to_go_on(named)}{keeps}")
         raise
 
 
