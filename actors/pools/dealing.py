@@ -20,6 +20,7 @@ from actors.job import Job, Kind, Task
 from actors.pools import protocol
 from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
 from actors.pools.fleet import Event, Fleet, Handle
+from actors.pools.roster import Driver, Roster
 from actors.pools.round import Round, tasks_worth_dealing
 from actors.snapshot import Snapshot
 from actors.trajectory import MergeError, Trajectory
@@ -37,59 +38,31 @@ class RemoteError(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-class Driver:
-    """What the pool knows of a driver.
-
-    Args:
-        index: number of the driver.
-        handle: its handle.
-        deadline: when it is to have started, by the fleet's clock.
-
-    Attributes:
-        task: what it is running, or None.
-        round: number of the round that its task belongs to.
-        edition: edition of the snapshot that it holds; 0 for none.
-        ready: whether it has started.
-        deadline: when it is to have answered.
-    """
-
-    def __init__(self, index: int, handle: Handle, deadline: float):
-        self.index, self.handle, self.deadline = index, handle, deadline
-        self.task: Task | None = None
-        self.round = 0
-        self.edition = 0
-        self.ready = False
-
-    @property
-    def idle(self) -> bool:
-        """Whether it waits for a task."""
-        return self.ready and self.task is None
-
-
 class DealingPool(Pool):
     """A pool of drivers that are reached by messages.
 
     Args:
         job: what they run.
         fleet: where they come from.
-        drivers: how many to start.
-        timeout: seconds that a task, or a start, may take before the driver is replaced; 0 for no limit.
+        drivers: how many to start; those that there is no room for yet are started once there is.
+        timeout: seconds that a task, or a start, may take before the driver is replaced, and that may pass without any
+            driver; 0 for no limit.
     """
 
     def __init__(self, job: Job, fleet: Fleet[Any], drivers: int, timeout: float):
         super().__init__(job, drivers)
         self._fleet, self._timeout = fleet, timeout
-        self._drivers: list[Driver] = []
+        self._roster = Roster(drivers)
         self._replaced: weakref.WeakSet[Handle] = weakref.WeakSet()
         self._round: Round | None = None
         self._snapshot: Snapshot | None = None
         self._rounds = 0
         self._slot_costs: dict[Kind, tuple[float, float]] = {}  # of the last round: mean seconds, and their spread
         self._failed_starts, self._closed = 0, False
+        self._alone_until = self._deadline()
         try:
-            for index in range(drivers):
-                self._start(index)
-            while not all(driver.ready for driver in self._drivers):
+            self._fill()
+            while not self._roster.all_ready:
                 self._handle_events()
         except BaseException:
             self.close()
@@ -118,6 +91,7 @@ class DealingPool(Pool):
         while not current.complete:
             self._deal(current)
             self._handle_events()
+        self._fleet.rest()
         if (cost := current.slot_cost()) is not None:
             self._slot_costs[current.kind] = cost
         return current.result(self._fleet.now())
@@ -126,56 +100,68 @@ class DealingPool(Pool):
         """Sends a snapshot alone; returns the seconds until every driver, idle before, holds a usable policy."""
         started = self._fleet.now()
         block, edition = self._fleet.share(snapshot.to_bytes())
-        for driver in self._drivers:
+        for driver in self._roster.idle:
             driver.ready, driver.edition = False, edition
+            self._roster.busy(driver, self._deadline())
             driver.handle.send(protocol.POLICY + block)
-        while not all(driver.ready for driver in self._drivers):
+        while not self._roster.all_ready:
             self._handle_events()
         return self._fleet.now() - started
 
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._fleet.close([(driver.handle, driver.task is not None) for driver in self._drivers])
-            self._drivers = []
+            drivers = self._roster.drivers
+            self._fleet.close([(driver.handle, driver.task is not None) for driver in drivers])
+            for driver in drivers:
+                self._roster.remove(driver)
 
     def _deadline(self) -> float:
         return self._fleet.now() + self._timeout if self._timeout else float("inf")
 
-    def _start(self, index: int) -> None:
-        """Starts driver number ``index``, if there is room for it."""
-        if (handle := self._fleet.start(index)) is not None:
-            self._drivers.append(Driver(index, handle, self._deadline()))
+    def _fill(self) -> None:
+        """Starts drivers in all vacant places that there is room for."""
+        for _ in range(len(self._roster.vacant)):
+            if (handle := self._fleet.start(self._roster.vacant[0])) is None:
+                return
+            self._roster.add(Driver(self._roster.vacant.popleft(), handle), self._deadline())
 
     def _deal(self, current: Round) -> list[Task]:
         """Gives the next tasks to idle drivers, and returns them."""
         dealt = []
-        for driver in list(self._drivers):
-            if driver.idle and (task := current.next_task()) is not None:
-                driver.task, driver.round, driver.deadline = task, current.number, self._deadline()
-                block = current.block if driver.edition != current.edition else b""
-                try:
-                    driver.handle.send(protocol.pack_task(task, current.number, current.edition, block))
-                    driver.edition = current.edition
-                    dealt.append(task)
-                except OSError:
-                    self._replace(driver, "died")
+        for driver in self._roster.idle if current.tasks else ():
+            if (task := current.next_task()) is None:
+                break
+            driver.task, driver.round = task, current.number
+            self._roster.busy(driver, self._deadline())
+            block = current.block if driver.edition != current.edition else b""
+            try:
+                driver.handle.send(protocol.pack_task(task, current.number, current.edition, block))
+                driver.edition = current.edition
+                dealt.append(task)
+            except OSError:
+                self._replace(driver, "died")
         return dealt
 
     def _handle_events(self) -> None:
-        """Waits for the next message, loss or deadline, and handles all that are due."""
-        busy = [driver for driver in self._drivers if not driver.idle]
-        deadline = min((driver.deadline for driver in busy), default=float("inf"))
+        """Waits for the next message, loss, deadline or room for a driver, and handles all that are due.
+
+        Raises:
+            DriverError: there has been no driver for too long.
+        """
+        deadline = self._roster.deadline if len(self._roster) else self._alone_until
         timeout = None if deadline == float("inf") else max(0.0, deadline - self._fleet.now())
         for event in self._fleet.wait(timeout):
             self._handle(event)
-        for driver in list(self._drivers):
-            if not driver.idle and self._fleet.now() >= driver.deadline:
-                self._replace(driver, f"took longer than --driver-timeout {self._timeout:g} s")
+        while (late := self._roster.overdue(self._fleet.now())) is not None:
+            self._replace(late, f"took longer than --driver-timeout {self._timeout:g} s")
+        self._fill()
+        if not len(self._roster) and self._fleet.now() >= self._alone_until:
+            raise DriverError(f"there has been no driver for --driver-timeout {self._timeout:g} s")
 
     def _handle(self, event: Event) -> None:
         """Handles what came from one driver."""
-        driver = next((driver for driver in self._drivers if driver.handle is event.handle), None)
+        driver = self._roster.of(event.handle)
         if event.message is None:
             if driver is not None:
                 self._replace(driver, "died", left=event.left)
@@ -184,20 +170,10 @@ class DealingPool(Pool):
             if driver is not None:
                 self._take(driver, event.message)
             elif event.handle in self._replaced:  # since it took too long
-                self._take_late(event.message)
-            elif event.message[:1] == protocol.READY:
-                self._join(event.handle)
+                self._take_late(event)
         except (protocol.MessageError, MergeError) as error:
             if driver is not None:
                 self._replace(driver, f"sent a damaged message ({error})")
-
-    def _join(self, handle: Handle) -> None:
-        """Takes in a driver that the pool did not start."""
-        used = {driver.index for driver in self._drivers}
-        driver = Driver(next(i for i in range(len(used) + 1) if i not in used), handle, self._deadline())
-        driver.ready = True
-        self._drivers.append(driver)
-        self.drivers = max(self.drivers, len(self._drivers))
 
     def _take(self, driver: Driver, message: bytes) -> None:
         """Takes in the message of a driver.
@@ -207,7 +183,8 @@ class DealingPool(Pool):
             MessageError, MergeError: the message is damaged.
         """
         if message[:1] == protocol.READY:
-            driver.ready = True
+            if driver.task is None:  # else it came twice
+                self._roster.rests(driver)
             self._failed_starts = 0
         elif message[:1] == protocol.NOTE:
             self.failure = self.failure or message[1:].decode(errors="replace")
@@ -219,23 +196,23 @@ class DealingPool(Pool):
             raise DriverError(f"driver {driver.index} failed: {last}", failed, mistake) from RemoteError(text)
         else:
             answer = protocol.unpack_finished(message)
-            self._accept(answer)
+            self._accept(answer, driver.handle)
             if (answer.task, answer.round) == (driver.task, driver.round):
-                driver.task = None
+                self._roster.rests(driver)
 
-    def _take_late(self, message: bytes) -> None:
+    def _take_late(self, event: Event) -> None:
         """Takes in what a driver sends that has been replaced; an error is that of a task that others have by now."""
-        if message[:1] == protocol.FINISHED:
-            self._accept(protocol.unpack_finished(message))
+        if event.message and event.message[:1] == protocol.FINISHED:
+            self._accept(protocol.unpack_finished(event.message), event.handle)
 
-    def _accept(self, answer: protocol.Answer) -> None:
+    def _accept(self, answer: protocol.Answer, handle: Handle) -> None:
         """Takes in the slots of an answer that are still missing."""
         current = self._round
         if current is None or answer.round != current.number:
             return
         task = answer.task
         trajectory = Trajectory.over(self.layout(task.kind), task.stop - task.start, answer.trajectory)
-        current.add(task, trajectory, answer.held_at, answer.seconds)
+        current.add(task, trajectory, answer.held_at - handle.clock_ahead, answer.seconds)
 
     def _replace(self, driver: Driver, reason: str, left: bool = False) -> None:
         """Puts a fresh one in the place of ``driver``; its task goes to the first idle driver.
@@ -257,7 +234,8 @@ class DealingPool(Pool):
         elif not driver.ready:
             self._failed_starts += 1
             times = self._failed_starts
-        self._drivers.remove(driver)
+        self._roster.remove(driver)
+        self._alone_until = self._deadline()
         self._replaced.add(driver.handle)
         driver.handle.end()
         if times >= MAX_FAILURES:
@@ -266,10 +244,9 @@ class DealingPool(Pool):
         if not left:
             self.restarts += 1
         try:
-            self._start(driver.index)
+            self._fill()
         except Exception as error:
             raise DriverError(f"driver {driver.index} {reason} {where}, and cannot be replaced: {error}") from error
-        self._drivers.sort(key=lambda one: one.index)
 
     def _give_up(self, task: Task, why: str) -> None:
         """Completes a slot that has lost too many drivers as one that failed; more of them are narrowed down."""

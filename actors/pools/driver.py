@@ -38,6 +38,8 @@ class ProcessHandle:
         keeper: ends it if the learner is gone; None where there is none.
     """
 
+    clock_ahead = 0.0
+
     def __init__(
         self,
         context: multiprocessing.context.BaseContext,

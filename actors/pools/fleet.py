@@ -10,7 +10,14 @@ from typing import Protocol, TypeVar
 
 
 class Handle(Protocol):
-    """The learner's end of one driver."""
+    """The learner's end of one driver.
+
+    Attributes:
+        clock_ahead: seconds by which the driver's clock is ahead of the fleet's; 0 on one machine.
+    """
+
+    @property
+    def clock_ahead(self) -> float: ...
 
     def send(self, message: bytes) -> None:
         """Sends a message.
@@ -31,7 +38,7 @@ class Event:
     """What came from a driver.
 
     Attributes:
-        handle: the driver's. One that the pool did not start is of a driver that joins.
+        handle: the driver's.
         message: what it sent; None where it is gone.
         left: whether it has gone in order, such as with its machine, so that its task is not to blame.
     """
@@ -48,7 +55,10 @@ class Fleet(Protocol[H]):
         """Starts driver number ``index``, which says that it is ready; None where there is no room for it now."""
 
     def wait(self, timeout: float | None) -> Iterator[Event]:
-        """Waits for at most ``timeout`` seconds, None for no limit, and yields what has come."""
+        """Waits for at most ``timeout`` seconds, None for no limit, and yields what has come.
+
+        It ends, with nothing to yield, when there may be room for a driver that could not be started before.
+        """
 
     def now(self) -> float:
         """Returns the seconds of the clock by which deadlines and durations are told."""
@@ -60,6 +70,9 @@ class Fleet(Protocol[H]):
             The block that tells a driver where it lies, and how many snapshots of other bytes there were, this one
             included.
         """
+
+    def rest(self) -> None:
+        """Lets go of the snapshot: no driver will ask for it before the next one is shared."""
 
     def close(self, drivers: Iterable[tuple[H, bool]]) -> None:
         """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""

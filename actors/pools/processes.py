@@ -66,6 +66,9 @@ class ProcessFleet:
         block = self._shared.write(snapshot)
         return block, self._shared.edition
 
+    def rest(self) -> None:
+        """Keeps the snapshot where it lies: the next one takes its place."""
+
     def close(self, drivers: Iterable[tuple[ProcessHandle, bool]]) -> None:
         """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""
         ending = list(drivers)

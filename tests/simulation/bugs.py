@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from actors.pools.dealing import DealingPool, Driver
+from actors.pools.dealing import DealingPool
+from actors.pools.roster import Driver
 from actors.pools.round import Round
 from actors.trajectory import Merger, Trajectory
 from ppo.algorithm.learner import Learner
@@ -59,8 +60,8 @@ def replacement_without_snapshot(patch: pytest.MonkeyPatch) -> None:
     real = Driver.__init__
     editions: dict[int, Driver] = {}
 
-    def init(self, index, handle, deadline):
-        real(self, index, handle, deadline)
+    def init(self, index, handle):
+        real(self, index, handle)
         if index in editions:
             self.edition = editions[index].edition
         editions[index] = self
@@ -76,7 +77,8 @@ def busy_for_ever(patch: pytest.MonkeyPatch) -> None:
         before = driver.task
         real(self, driver, message)
         if before is not None and driver.round != self._round.number:
-            driver.task, driver.deadline = before, float("inf")
+            driver.task = before
+            self._roster.busy(driver, float("inf"))
 
     patch.setattr(DealingPool, "_take", take)
 

@@ -127,8 +127,8 @@ class SimulatedHandle:
         self._fleet, self._world = fleet, fleet.world
         self._collector = SimulatedCollector(fleet.drivers, number)
         self._worker = Worker(cast(Collector, self._collector), clock=lambda: self._world.clock)
-        self._free_at = 0.0
-        self.dead = self.silent = self.ended = False
+        self._free_at = self.clock_ahead = 0.0
+        self.dead = self.silent = self.ended = self._left = False
 
     def __repr__(self) -> str:
         return f"driver {self.number}"
@@ -155,7 +155,7 @@ class SimulatedHandle:
             self.silent = True
             return None
         if world.fault("join", number) is not None:
-            self._fleet.join()
+            self._fleet.make_room()
         seconds = self._fleet.duration(message, number)
         if (amount := world.fault("slow", number)) is not None:
             seconds += TIMEOUT * (0.9 + 2 * amount**3)
@@ -188,21 +188,29 @@ class SimulatedHandle:
         """Ends; the learner hears of it."""
         self.dead = True
         self._fleet.after(LATENCY, lambda: self._fleet.bring(Event(self, None, left)))
-        if left:
-            self._fleet.after(5.0, self._fleet.join)
+        self._left = left
 
     def end(self) -> None:
         assert not self.ended, "ended twice"
         self.ended = True
+        if self._left:  # with its machine
+            self._fleet.after(5.0, self._fleet.make_room)
+        else:
+            self._fleet.room += 1
         if self._world.random("end", self.number).random() < 0.5:  # it is not reached, and may answer yet
             self.dead = True
 
 
 class SimulatedFleet:
-    """Drivers, the messages under way, and the virtual clock."""
+    """Drivers, the messages under way, and the virtual clock.
 
-    def __init__(self, world: World, drivers: Drivers):
-        self.world, self.drivers = world, drivers
+    Attributes:
+        room: for how many more drivers there is room.
+    """
+
+    def __init__(self, world: World, drivers: Drivers, room: int):
+        self.world, self.drivers, self.room = world, drivers, room
+        self._room_came = False
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order, self._numbers = itertools.count(), itertools.count()
         self._brought: list[Event] = []
@@ -236,15 +244,17 @@ class SimulatedFleet:
         return schedule.slot_seconds * slots * (1 + schedule.unevenness * uneven)
 
     def start(self, index: int) -> SimulatedHandle | None:
-        number = next(self._numbers)
-        handle = SimulatedHandle(self, number)
+        if not self.room:
+            return None
+        self.room -= 1
+        handle = SimulatedHandle(self, next(self._numbers))
         self.after(LATENCY, lambda: handle.tell(protocol.READY, 0.0))
         return handle
 
-    def join(self) -> None:
-        """Lets another driver join by itself."""
-        handle = SimulatedHandle(self, next(self._numbers))
-        handle.tell(protocol.READY, LATENCY)
+    def make_room(self) -> None:
+        """Makes room for another driver."""
+        self.room += 1
+        self._room_came = True
 
     def wait(self, timeout: float | None) -> Iterator[Event]:
         if self.world.turn("wait") in ("power loss", "kill of the learner"):
@@ -254,6 +264,9 @@ class SimulatedFleet:
             raise HangError("it goes on for ever")
         deadline = float("inf") if timeout is None else self.world.clock + timeout
         while not self._brought:
+            if self._room_came:
+                self._room_came = False
+                return
             if not self._queue or self._queue[0][0] > deadline:
                 if deadline == float("inf"):
                     raise HangError("nothing will ever come")
@@ -273,6 +286,9 @@ class SimulatedFleet:
         self._edition += snapshot != self._content
         self._content = snapshot
         return protocol.pack_block(self._edition, len(snapshot), "") + snapshot, self._edition
+
+    def rest(self) -> None:
+        pass
 
     def close(self, drivers: Iterable[tuple[SimulatedHandle, bool]]) -> None:
         for handle, _ in drivers:

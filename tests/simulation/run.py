@@ -35,6 +35,7 @@ SCENARIOS = (
     ),
 )  # fmt: skip
 MOST_LIVES = 12
+MORE_DRIVERS = 2  # that there is no room for at first
 GAVE_UP = f", and {MAX_FAILURES - 1} before it did"  # a slot that loses so many drivers ends the run, as it is told
 MEMORY = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
@@ -109,7 +110,7 @@ def in_world(world: World, disk: Disk, job: Job, drivers: Drivers, count: int) -
     """Puts a trainer on a simulated disk, with so many simulated drivers, by the virtual clock."""
 
     def make_pool(*_: Any) -> DealingPool:
-        return DealingPool(job, SimulatedFleet(world, drivers), count, TIMEOUT)
+        return DealingPool(job, SimulatedFleet(world, drivers, room=count), count + MORE_DRIVERS, TIMEOUT)
 
     clock = types.SimpleNamespace(monotonic=lambda: world.clock)
     with (

@@ -20,6 +20,8 @@ from tests.actors.pools.test_record import Kept
 class FakeHandle:
     """A driver that answers at once; what it is sent, and answers, is kept."""
 
+    clock_ahead = 0.0
+
     def __init__(self, index):
         self.worker = Worker(Collector(job(), index), clock=lambda: 0.0)
         self.sent, self.answers, self.ended = [], [protocol.READY], False
@@ -61,6 +63,9 @@ class FakeFleet:
         self.edition += content != self.current
         self.current = content
         return protocol.pack_block(self.edition, len(content), "") + content, self.edition
+
+    def rest(self):
+        self.current = b""
 
     def close(self, drivers):
         self.closed = list(drivers)
@@ -178,17 +183,42 @@ def test_an_answer_to_an_earlier_round_is_not_used(expected):
 
 def test_drivers_join_and_leave(expected):
     fleet = FakeFleet(room=1)
-    with DealingPool(job(), fleet, 1, 60.0) as pool:
-        newcomer = FakeHandle(1)
-        fleet.handles.append(newcomer)
-        pool._handle(Event(newcomer, newcomer.answers.pop(0)))
-        assert pool.drivers == 2
+    with DealingPool(job(), fleet, 2, 60.0) as pool:
+        assert len(fleet.handles) == 1
+        fleet.room = 1  # a machine joins
         assert same(run(pool, 0)[0], expected[0])
+        _, newcomer = fleet.handles
+        pool.submit(1, snapshot(1), Kind.COLLECT, Kept(slot_by_slot=True))
         assert newcomer.sent
-        pool.submit(1, snapshot(1), Kind.COLLECT)
         pool._handle(Event(fleet.handles[0], None, left=True))  # there is no room for another
         assert same(pool.result().trajectory, expected[1])
-        assert (len(pool._drivers), pool.restarts) == (1, 0)
+        assert (len(pool._roster), pool.restarts) == (1, 0)
+
+
+def test_a_pool_without_any_driver_waits_for_one_as_long_as_for_an_answer(expected):
+    def script(fleet, timeout):
+        if any(one.answers and not one.ended for one in fleet.handles):
+            return None
+        fleet.time += timeout / 2
+        fleet.room += fleet.time > 100
+        return []
+
+    fleet = FakeFleet(script, room=1)
+    with DealingPool(job(), fleet, 1, 60.0) as pool:
+        fleet.time = 80.0
+        pool.submit(0, snapshot(0), Kind.COLLECT)
+        pool._handle(Event(fleet.handles[0], None, left=True))
+        assert same(pool.result().trajectory, expected[0])
+        assert len(fleet.handles) == 2
+    with pytest.raises(DriverError, match="there has been no driver for --driver-timeout 5 s"):
+        DealingPool(job(), FakeFleet(script, room=0), 1, 5.0)
+
+
+def test_when_a_driver_of_another_clock_held_the_snapshot():
+    fleet = FakeFleet()
+    with DealingPool(job(), fleet, 1, 60.0) as pool:
+        fleet.handles[0].clock_ahead = -7.0
+        assert run(pool, 0)[1].broadcast == 7.0
 
 
 def test_a_slot_is_not_to_blame_for_drivers_that_leave(expected):
@@ -234,7 +264,7 @@ def test_no_more_drivers_are_started_than_a_round_has_slots():
     from actors.pools.processes import ProcessPool
 
     with ProcessPool(job(episodes=3), 16, 30) as pool:  # an evaluation has six
-        assert pool.drivers == len(pool._drivers) == 6
+        assert pool.drivers == len(pool._roster.drivers) == 6
         assert pool.choice == "6 drivers instead of 16, since no round has more slots"
         assert np.array_equal(run(pool, 0)[0].slots, np.arange(3))
 
@@ -244,5 +274,5 @@ def test_a_replaced_driver_that_starts_late_does_not_join(expected):
     with DealingPool(job(), fleet, 1, 60.0) as pool:
         assert [one.ended for one in fleet.handles] == [True, False]
         pool._handle(Event(fleet.handles[0], protocol.READY))
-        assert [driver.handle for driver in pool._drivers] == fleet.handles[1:]
+        assert [driver.handle for driver in pool._roster.drivers] == fleet.handles[1:]
         assert same(run(pool, 0)[0], expected[0])

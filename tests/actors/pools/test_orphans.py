@@ -85,7 +85,7 @@ def test_what_a_driver_has_started_ends_with_it(noted, spawning_pool):
         while pool.restarts == 0:
             pool._handle_events()
         assert gone(before, 5)
-        assert alive(pool._drivers[0].handle.pid)
+        assert alive(pool._roster.drivers[0].handle.pid)
         after = set(noted(2)) - set(before)
     assert gone(after, 5)
 
@@ -103,7 +103,7 @@ def test_environments_have_time_to_close_their_processes(noted, spawning_pool):
 def test_a_driver_with_a_thread_of_its_own_does_not_keep_a_pool_from_closing(noted, spawning_pool):
     with spawning_pool(job("tests.hostile:HasAThread"), 2) as pool:
         run(pool, 0)
-        drivers = [driver.handle.pid for driver in pool._drivers]
+        drivers = [driver.handle.pid for driver in pool._roster.drivers]
         began = time.monotonic()
     assert time.monotonic() - began < 5  # and not an hour, nor the time that environments have
     assert gone(drivers, 1)

@@ -40,7 +40,7 @@ def test_random_numbers_of_the_process_are_those_of_the_slot_whoever_runs_it():
         wanted = [run(pool, step)[0] for step in range(2)]
     with make_pool(a_job, 3, "process", 30) as pool:
         assert same(run(pool, 0)[0], wanted[0])
-        os.kill(pool._drivers[0].handle.process.pid, signal.SIGKILL)
+        os.kill(pool._roster.drivers[0].handle.process.pid, signal.SIGKILL)
         assert same(run(pool, 1)[0], wanted[1])
         assert pool.restarts == 1
     noise = [step.objectives - Quadratic()(step.obs[:, 0, :2], step.obs[:, 0, 2:])[:, None] for step in wanted]

@@ -37,18 +37,18 @@ def test_the_time_of_a_hung_driver_is_not_broadcast_time(tmp_path, monkeypatch, 
 def test_a_driver_killed_between_rounds_is_replaced(expected):
     with make_pool(job(), 3, "process", 30) as pool:
         assert same(run(pool, 0)[0], expected[0])
-        os.kill(pool._drivers[1].handle.process.pid, signal.SIGKILL)
+        os.kill(pool._roster.drivers[1].handle.process.pid, signal.SIGKILL)
         time.sleep(0.1)
         assert same(run(pool, 1)[0], expected[1])
         assert same(run(pool, 2)[0], expected[2])
         assert pool.restarts == 1
-        assert all(driver.handle.process.is_alive() for driver in pool._drivers)
+        assert all(driver.handle.process.is_alive() for driver in pool._roster.drivers)
 
 
 def test_all_drivers_killed_while_they_work(expected):
     with make_pool(job(evaluation_cost_ms=20), 3, "process", 30) as pool:
         pool.submit(0, snapshot(0), Kind.COLLECT)
-        for driver in pool._drivers:
+        for driver in pool._roster.drivers:
             os.kill(driver.handle.process.pid, signal.SIGKILL)
         trajectory = pool.result().trajectory
         assert same(trajectory, expected[0])
@@ -74,7 +74,7 @@ def test_a_stopped_driver_is_replaced_under_a_large_snapshot():
     assert len(large[0].to_bytes()) > 2_000_000
     with make_pool(job(), 2, "process", 1.5) as pool:
         first = run(pool, 0, snap=large[0])[0]
-        os.kill(pool._drivers[0].handle.process.pid, signal.SIGSTOP)
+        os.kill(pool._roster.drivers[0].handle.process.pid, signal.SIGSTOP)
         trajectory = run(pool, 1, snap=large[1])[0]
         assert pool.restarts >= 1
     assert not same(first, trajectory)
@@ -109,10 +109,10 @@ def test_no_deadlock_when_messages_exceed_a_pipes_buffer():
 
 def test_drivers_end_with_their_pool_and_with_the_pipe():
     pool = make_pool(job(), 3, "process", 30)
-    processes = [psutil.Process(driver.handle.process.pid) for driver in pool._drivers]
-    pool._drivers[0].handle.connection.close()
+    processes = [psutil.Process(driver.handle.process.pid) for driver in pool._roster.drivers]
+    pool._roster.drivers[0].handle.connection.close()
     processes[0].wait(timeout=5)
-    pool._drivers.pop(0)
+    pool._roster.remove(pool._roster.drivers[0])
     pool.close()
     assert not any(process.is_running() for process in processes)
 
@@ -123,7 +123,7 @@ def test_a_driver_has_one_thread_and_no_torch():
     assert torch.__version__
     with make_pool(job(), 2, "process", 30) as pool:
         run(pool, 0)
-        for driver in pool._drivers:
+        for driver in pool._roster.drivers:
             process = psutil.Process(driver.handle.process.pid)
             maps = [mapped.path for mapped in process.memory_maps()]
             assert any("numpy" in path for path in maps)
@@ -134,7 +134,7 @@ def test_a_driver_has_one_thread_and_no_torch():
 def test_a_broadcast_snapshot_is_not_sent_again(expected):
     with make_pool(job(), 3, "process", 30) as pool:
         assert 0 < pool.broadcast(snapshot(0)) < 10
-        assert [driver.edition for driver in pool._drivers] == [pool._fleet._shared.edition] * 3 == [1, 1, 1]
+        assert [driver.edition for driver in pool._roster.drivers] == [pool._fleet._shared.edition] * 3 == [1, 1, 1]
         assert same(run(pool, 0)[0], expected[0])
         assert pool._fleet._shared.edition == 1
 
@@ -181,7 +181,7 @@ def test_shared_memory_lives_as_long_as_its_pool():
     with make_pool(job(), 2, "process", 30) as pool:
         run(pool, 0)
         name = pool._fleet._shared._memory.name
-        os.kill(pool._drivers[0].handle.process.pid, signal.SIGKILL)
+        os.kill(pool._roster.drivers[0].handle.process.pid, signal.SIGKILL)
         run(pool, 1)
         assert pool._fleet._shared._memory.name == name
         assert os.path.exists(f"/dev/shm/{name}") or not os.path.isdir("/dev/shm")

@@ -99,15 +99,15 @@ def test_what_cannot_be_recorded_ends_the_round(backend, drivers):
 def test_a_task_whose_driver_was_killed_is_noted_once(slot_by_slot, expected):
     record = Kept(slot_by_slot=slot_by_slot)
     with make_pool(job(), 3, "process", 30) as pool:
-        killed = pool._drivers[1].handle.process.pid
+        killed = pool._roster.drivers[1].handle.process.pid
         os.kill(killed, signal.SIGSTOP)  # so that it cannot finish the task that it is given
         pool.submit(0, snapshot(0), Kind.COLLECT, record)
-        task = pool._drivers[1].task
+        task = pool._roster.drivers[1].task
         os.kill(killed, signal.SIGKILL)
         assert same(pool.result().trajectory, expected[0])
         assert pool.restarts == 1
     assert record.lost == [task]
-    assert task.stop - task.start == (1 if slot_by_slot else 3)
+    assert task.stop - task.start in ((1,) if slot_by_slot else (3, 4))
     assert record.arrived_slots == list(range(10))
 
 

@@ -208,7 +208,7 @@ def test_nothing_is_paid_twice_over_twenty_kills(tmp_path):
 def test_a_killed_driver_costs_what_it_had_in_flight(tmp_path):
     config = counted(tmp_path / "count", evaluations=60, drivers=2, eval_every=0, check=0)
     with Trainer(resolve(config), tmp_path / "run", quiet=True) as trainer:
-        victim = trainer.pool._drivers[0].handle.process.pid
+        victim = trainer.pool._roster.drivers[0].handle.process.pid
         os.kill(victim, signal.SIGSTOP)  # so that it cannot finish the slot that it is given
         threading.Timer(0.3, os.kill, (victim, signal.SIGKILL)).start()
         for _ in trainer:
