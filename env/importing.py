@@ -134,8 +134,12 @@ def shown_name(kind: type) -> str:
     """Returns the name of a class as ``--env`` takes it; a file that was imported by its path is its name alone."""
     module = sys.modules.get(kind.__module__)
     file = pathlib.Path(str(getattr(module, "__file__", "")))
-    by_path = kind.__module__ == _name_of(file)
-    return f"{file.name if by_path else kind.__module__}:{kind.__qualname__}"
+    return f"{file.name if is_by_path(kind.__module__, file) else kind.__module__}:{kind.__qualname__}"
+
+
+def is_by_path(name: str, file: pathlib.Path) -> bool:
+    """Returns whether the module of this name is a file that was imported by its path."""
+    return name == _name_of(file)
 
 
 def _name_of(path: pathlib.Path) -> str:

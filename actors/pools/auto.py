@@ -1,12 +1,13 @@
 """How many drivers to use: measured during the first training steps, since no result depends on it."""
 
 import dataclasses
-import os
 import time
+from collections.abc import Callable
 
 from actors.job import TRAINING, Job, Kind
 from actors.pools.base import Pool, Record, RoundResult
-from actors.pools.processes import CLOSE_SECONDS, ProcessPool
+from actors.pools.dealing import DealingPool
+from actors.pools.processes import cores
 from actors.pools.threads import ThreadPool
 from actors.snapshot import Snapshot
 
@@ -16,11 +17,6 @@ MESSAGE_ROUNDS = 6
 ROLLOUT_SECONDS = 8e-4  # of a core, for what a rollout does beside its slots in a process that has slept
 MAX_DRIVERS = 64
 MIN_SAVING = 0.05  # of the time, that more drivers must bring
-
-
-def cores() -> int:
-    """Returns the number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,18 +57,23 @@ class Costs:
 
 
 class AutoPool(Pool):
-    """Collects in this process, measures, and goes on with as many driver processes as pay off, or with none.
+    """Collects in this process, measures, and goes on with as many drivers as pay off, or with none.
 
     Where they cannot be started, such as for an environment that only this program knows, it goes on in this process.
+
+    Args:
+        job: what drivers run.
+        start: starts a pool of so many drivers.
+        timeout: seconds that a task may take in this process; 0 for no limit.
 
     Attributes:
         choice: what was chosen and why; empty until then.
     """
 
-    def __init__(self, job: Job, timeout: float, patience: float = CLOSE_SECONDS):
+    def __init__(self, job: Job, start: Callable[[int], DealingPool], timeout: float):
         super().__init__(job, 0)
         self.choice = ""
-        self._timeout, self._patience = timeout, patience
+        self._start_pool = start
         self._pool: Pool = ThreadPool(job, 0, timeout)
         self._measured: list[tuple[float, float]] = []
         self._snapshot: Snapshot | None = None
@@ -128,20 +129,21 @@ class AutoPool(Pool):
 
     def _start(self, costs: Costs, slots: int, most: int, snapshot: Snapshot) -> Costs:
         """Measures what a task costs, and changes over to driver processes if they pay. Returns all costs."""
-        costs = dataclasses.replace(costs, task=self._task_seconds(snapshot))
+        task, most_cores = self._task_seconds(snapshot)
+        costs = dataclasses.replace(costs, task=task, cores=most_cores)
         self.drivers = costs.best(slots, most)
         if self.drivers:
-            pool = ProcessPool(self.job, self.drivers, self._timeout, self._patience)
+            pool = self._start_pool(self.drivers)
             pool.failure = self._pool.failure
             self._pool.close()
             self._pool = pool
         return costs
 
-    def _task_seconds(self, snapshot: Snapshot) -> float:
-        """Measures what a task costs beside its slots, on a first driver."""
-        first = ProcessPool(self.job, 1, self._timeout, self._patience)
+    def _task_seconds(self, snapshot: Snapshot) -> tuple[float, int]:
+        """Measures what a task costs beside its slots, on a first driver; returns the cores that drivers have, too."""
+        first = self._start_pool(1)
         try:
-            return ROLLOUT_SECONDS + min(first.broadcast(snapshot) for _ in range(MESSAGE_ROUNDS))
+            return ROLLOUT_SECONDS + min(first.broadcast(snapshot) for _ in range(MESSAGE_ROUNDS)), first.cores
         finally:
             first.close()
 

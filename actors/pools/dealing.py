@@ -68,6 +68,11 @@ class DealingPool(Pool):
             self.close()
             raise
 
+    @property
+    def cores(self) -> int:
+        """Number of processor cores that the drivers have."""
+        return self._fleet.cores
+
     def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
         started = self._fleet.now()
         block, edition = self._fleet.share(snapshot.to_bytes())

@@ -1,22 +1,47 @@
 """Makes a pool from the names of the command line."""
 
+import functools
 from typing import Literal
 
 from actors.job import Job
 from actors.pools.auto import AutoPool
 from actors.pools.base import Pool
+from actors.pools.dealing import DealingPool
 from actors.pools.processes import CLOSE_SECONDS, ProcessPool
 from actors.pools.threads import ThreadPool
 
 
 def make_pool(
-    job: Job, drivers: int | Literal["auto"], backend: str, timeout: float, patience: float = CLOSE_SECONDS
+    job: Job,
+    drivers: int | Literal["auto"],
+    backend: str,
+    timeout: float,
+    patience: float = CLOSE_SECONDS,
+    address: str | None = None,
 ) -> Pool:
-    """Makes the pool for ``--drivers``, ``--backend``, ``--driver-timeout`` (0 for none) and ``--close-timeout``."""
+    """Makes the pool of the flags ``--drivers``, ``--backend`` and so on.
+
+    Args:
+        job: what drivers run.
+        drivers: how many; 0 for this process.
+        backend: ``process``, ``thread`` or ``ray``.
+        timeout: seconds of ``--driver-timeout``; 0 for none.
+        patience: seconds of ``--close-timeout``.
+        address: of a Ray cluster, as ``--ray-address`` gives it.
+    """
     if drivers == "auto" and job.description.at_once == 1:  # nothing is to be measured, nor a second objective made
         drivers = 0
-    if drivers == "auto":
-        return AutoPool(job, timeout, patience)
     if drivers == 0 or backend == "thread":
+        assert drivers != "auto", "the configuration is checked"
         return ThreadPool(job, drivers, timeout)
-    return ProcessPool(job, drivers, timeout, patience)
+    start = functools.partial(_start, job, backend, timeout, patience, address)
+    return AutoPool(job, start, timeout) if drivers == "auto" else start(drivers)
+
+
+def _start(job: Job, backend: str, timeout: float, patience: float, address: str | None, drivers: int) -> DealingPool:
+    """Starts a pool of drivers that are reached by messages."""
+    if backend == "process":
+        return ProcessPool(job, drivers, timeout, patience)
+    from actors.pools.cluster.fleet import RayPool  # of an extra
+
+    return RayPool(job, drivers, address, timeout, patience)

@@ -51,6 +51,10 @@ class Event:
 class Fleet(Protocol[H]):
     """Where drivers come from, and how the learner waits for them."""
 
+    @property
+    def cores(self) -> int:
+        """Number of processor cores that its drivers have."""
+
     def start(self, index: int) -> H | None:
         """Starts driver number ``index``, which says that it is ready; None where there is no room for it now."""
 

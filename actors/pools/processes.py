@@ -10,6 +10,7 @@ stops in the middle of a message is found by the sockets' own time-outs.
 """
 
 import atexit
+import os
 import time
 from collections.abc import Iterable, Iterator
 
@@ -26,6 +27,11 @@ CLOSE_SECONDS = 10.0
 """How long all drivers together may take to close their environments, unless a job says otherwise."""
 BUSY_SECONDS = 2.0
 """How long those that are in the middle of a task have for that."""
+
+
+def cores() -> int:
+    """Returns the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ProcessFleet:
@@ -51,6 +57,10 @@ class ProcessFleet:
         if ENDS_SESSIONS:
             with clean_start():
                 self._keeper = Keeper(self._context)
+
+    @property
+    def cores(self) -> int:
+        return cores()
 
     def start(self, index: int) -> ProcessHandle:
         return ProcessHandle(self._context, self._job, index, self._timeout, self._selector, self._keeper)

@@ -29,7 +29,9 @@ from ppo.config.signals import ended_by_closed_output, ended_by_signals, words_a
 from ppo.startup import command
 
 T = TypeVar("T")
-WHERE_IT_RUNS = ("drivers", "backend", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds")
+WHERE_IT_RUNS = (
+    *("drivers", "backend", "ray_address", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds"),
+)
 WHAT_IS_SHOWN = ("quiet", "track", "pictures", "profile")
 FROM_NOW_ON = ("on_nan", "on_failure")
 """The flags that let a run go on where it would have stopped; nothing that is done already depends on them."""

@@ -38,8 +38,11 @@ class Config:
     """Time steps of a slot, T (tuning: 2; control: the environment's time limit)."""
     drivers: int | Literal["auto"] = "auto"
     """Drivers that collect: a number, 0 for this process, or auto, which measures what pays. Changes no result."""
-    backend: Literal["process", "thread"] = "process"
-    """Whether a driver is a process or a thread. Changes no result."""
+    backend: Literal["process", "thread", "ray"] = "process"
+    """Whether a driver is a process, a thread, or a process on a node of a Ray cluster. Changes no result."""
+    ray_address: str | None = None
+    """Ray cluster of --backend ray: auto for that of this machine, ray://host:10001 or host:6379 (one that is started
+    on this machine alone, for this run)."""
     driver_timeout: float = 600.0
     """Seconds after which a driver that has not answered is replaced; 0 for no limit. Without driver processes the
     training ends there."""

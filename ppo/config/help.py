@@ -19,7 +19,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "length": ("training_steps", "episodes", "eval_every", "eval_episodes", "config", "warm_start"),
     "start": ("sampler", "candidates", "start_law", "step_limit"),
     "drivers and files": (
-        *("backend", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds", "record"),
+        *(
+            "backend",
+            "ray_address",
+            "driver_timeout",
+            "close_timeout",
+            "checkpoint_every",
+            "checkpoint_seconds",
+            "record",
+        ),
         *("torch_threads", "pictures", "track", "profile"),
     ),
     "law": ("model", "components", "hidden_sizes", "activation", "first_layer", "norm_obs"),

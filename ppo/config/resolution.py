@@ -22,6 +22,7 @@ from ppo.config.budget import (
     schedules,
     training_plan,
 )
+from ppo.config.drivers import check_drivers
 from ppo.config.field_types import check_types
 from ppo.config.fields import Config, flag
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
@@ -74,7 +75,7 @@ def resolve(config: Config) -> ResolvedConfig:
     _check_kind(resolved, tuning)
     _check_bench(resolved, problem)
     _check_labels(resolved, problem)
-    _check_drivers(resolved, problem)
+    check_drivers(resolved, problem)
     _check_combinations(resolved)
     return resolved
 
@@ -240,17 +241,6 @@ def _check_labels(config: ResolvedConfig, problem: Problem) -> None:
         )
 
 
-def _check_drivers(config: ResolvedConfig, problem: Problem) -> None:
-    """Checks that no more drivers are asked for than the problem bears."""
-    if isinstance(config.drivers, int) and config.drivers > 1 and problem.family == "tuning":
-        at_once = problem.describe().at_once
-        if at_once is not None and config.drivers > at_once:
-            raise UsageError(
-                f"--drivers {config.drivers}: --env {config.env} says at_once = {at_once}, as many evaluations of it "
-                f"may be under way; use --drivers {at_once} or auto"
-            )
-
-
 def _check_components(config: ResolvedConfig) -> None:
     """Checks what several components and a model need."""
     if config.step_limit is not None and config.model == "none":
@@ -286,8 +276,6 @@ def _check_combinations(config: ResolvedConfig) -> None:
         what = sizes if config.num_minibatches == 1 else f"--num-minibatches {config.num_minibatches}"
         needed = "two, so that its advantages can be normalised" if config.norm_adv else "one"
         raise UsageError(f"{what}: a batch has only {batch} time steps, and a minibatch needs {needed}")
-    if config.drivers == "auto" and config.backend == "thread":
-        raise UsageError("--backend thread: needs a number of --drivers, auto chooses among processes")
     if config.algo == "reinforce" and (config.update_epochs, config.num_minibatches) != (1, 1):
         raise UsageError(
             "--algo reinforce: uses each batch once and whole, so --update-epochs and --num-minibatches must be 1"

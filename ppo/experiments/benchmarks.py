@@ -17,7 +17,7 @@ import psutil
 
 from actors.job import Kind, Task
 from actors.policy import centre_states
-from actors.pools.auto import AutoPool
+from actors.pools.factory import make_pool
 from actors.pools.processes import ProcessPool
 from actors.rollout import Collector
 from env.make import Problem
@@ -208,7 +208,7 @@ def automatic(cost_ms: float, target: str) -> Values:
         with collecting(problem, drivers) as pool:
             collect_seconds(pool, range(3))
             times[drivers] = sum(collect_seconds(pool, range(3, 13)))
-    with AutoPool(standard_job(problem), 600) as pool:
+    with make_pool(standard_job(problem), "auto", "process", 600) as pool:
         collect_seconds(pool, range(8))
         ours = sum(collect_seconds(pool, range(8, 18)))
         chosen = pool.drivers

@@ -12,7 +12,6 @@ import numpy as np
 
 from actors.job import Job, Kind, Task
 from actors.pools.base import Pool, Record, RoundResult
-from actors.pools.factory import make_pool
 from actors.snapshot import Snapshot
 from env.coordinates import with_observed
 from env.description import Description
@@ -20,6 +19,7 @@ from env.errors import UsageError, nearest
 from ppo.config import ResolvedConfig
 from ppo.data.rows import LATE, SKIPPED, in_order, key_name, row_type, rows_of
 from ppo.training.checking import run_check
+from ppo.training.job import configured_pool
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir
 
@@ -90,7 +90,7 @@ def pool_of(job: Job, config: ResolvedConfig) -> Pool:
     """Makes the pool of a training: one that asks for a bench, and else what the configuration says."""
     if job.description.asked:
         return AskingPool(job)
-    return make_pool(job, config.drivers, config.backend, config.driver_timeout, config.close_timeout)
+    return configured_pool(job, config)
 
 
 class Asks:

@@ -4,7 +4,6 @@ import numpy as np
 
 from actors.job import Job, Kind
 from actors.policy import Policy
-from actors.pools.factory import make_pool
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
@@ -17,7 +16,7 @@ from ppo.evaluation.check import Check, compare, constant_snapshot, mean_knobs
 from ppo.evaluation.constants import estimated_best_constant
 from ppo.training.archiving import RunArchive
 from ppo.training.evaluated import training_rows
-from ppo.training.job import make_job
+from ppo.training.job import configured_pool, make_job
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir
 from ppo.training.timing import Timing
@@ -84,7 +83,7 @@ def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Ch
     job = make_job(config, None, run_dir=files.path)
     archive = RunArchive(config, job, files.path, f"RUN_DIR {files.shown}")
     with (
-        make_pool(job, config.drivers, config.backend, config.driver_timeout, config.close_timeout) as pool,
+        configured_pool(job, config) as pool,
         archive.recording(lambda kind, evaluations: None) as recorder,
     ):
         return run_check(Rounds(pool, job, recorder, Timing()), job, files, snapshot)

@@ -7,6 +7,8 @@ import numpy as np
 from gymnasium import spaces
 
 from actors.job import Job
+from actors.pools.base import Pool
+from actors.pools.factory import make_pool
 from env.description import Description
 from ppo.config import ResolvedConfig
 from ppo.config.budget import MOST_SLOTS, planned_rounds
@@ -54,6 +56,13 @@ def make_job(
         keep_failures=config.on_failure == "infeasible",
     )
     return dataclasses.replace(job, limit=step_limit(config, job, run_dir))
+
+
+def configured_pool(job: Job, config: ResolvedConfig) -> Pool:
+    """Makes the pool that a configuration says."""
+    return make_pool(
+        job, config.drivers, config.backend, config.driver_timeout, config.close_timeout, config.ray_address
+    )
 
 
 def _planned(config: ResolvedConfig, dims: int) -> tuple[int, int]:

@@ -208,6 +208,8 @@ class SimulatedFleet:
         room: for how many more drivers there is room.
     """
 
+    cores = 1
+
     def __init__(self, world: World, drivers: Drivers, room: int):
         self.world, self.drivers, self.room = world, drivers, room
         self._room_came = False

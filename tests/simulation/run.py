@@ -117,7 +117,7 @@ def in_world(world: World, disk: Disk, job: Job, drivers: Drivers, count: int) -
         quick(),
         mock.patch("ppo.data.disk.disk", disk),
         mock.patch("ppo.data.archive.time", clock),
-        mock.patch("ppo.training.asking.make_pool", make_pool),
+        mock.patch("ppo.training.job.make_pool", make_pool),
     ):
         yield
 

@@ -47,7 +47,7 @@ def test_the_measured_choice_is_named_and_changes_nothing(cost_ms, many):
     def job_of(cost):
         return Job(Problem("tests.problems:Quadratic", evaluation_cost_ms=cost), "random", 8, 0, 8, 2, EVAL_STARTS)
 
-    pools = AutoPool(job_of(cost_ms), 30), AutoPool(job_of(0.0), 30)
+    pools = make_pool(job_of(cost_ms), "auto", "process", 30), make_pool(job_of(0.0), "auto", "process", 30)
     with pools[0] as pool, pools[1] as reference:
         for step in range(7):
             trajectories = []
@@ -63,7 +63,7 @@ def test_planned_rounds_are_measured_by_the_slot():
     """Twelve slots of 10 ms tell enough at once; the rounds to come have three of them, and as many drivers."""
     problem = Problem("tests.problems:Quadratic", time_steps=6, evaluation_cost_ms=10.0)
     a_job = Job(problem, "random", 8, 0, 50, 6, EVAL_STARTS, components=3, planned=(12, 3))
-    with AutoPool(a_job, 30) as pool:
+    with make_pool(a_job, "auto", "process", 30) as pool:
         for step, (kind, slots) in enumerate(((Kind.DESIGN, 12), (Kind.PLAN, 3), (Kind.PLAN, 3))):
             plan = random_plan(slots, step)
             pool.submit(step, mixture(3, version=step, plan=plan), kind)
@@ -84,8 +84,8 @@ def test_where_drivers_cannot_start_it_goes_on_without_and_says_so(call, monkeyp
             raise OSError("AF_UNIX path\ntoo long")
         return ProcessPool(*arguments)
 
-    monkeypatch.setattr("actors.pools.auto.ProcessPool", pool)
-    with AutoPool(job(evaluation_cost_ms=10), 30) as auto:
+    monkeypatch.setattr("actors.pools.factory.ProcessPool", pool)
+    with make_pool(job(evaluation_cost_ms=10), "auto", "process", 30) as auto:
         for step in range(3):
             assert same(run(auto, step)[0], expected[step])
         assert auto.drivers == 0
@@ -96,7 +96,7 @@ def test_an_environment_that_only_this_program_knows_is_run_in_it():
     gymnasium.register("OnlyHere-v0", entry_point=SlowEnv)
     try:
         a_job = Job(Problem("OnlyHere-v0", time_steps=10), "env", 8, 0, 4, 10, eval_episodes=1)
-        with AutoPool(a_job, 30) as auto:
+        with make_pool(a_job, "auto", "process", 30) as auto:
             for step in range(3):
                 trajectory, _ = run(auto, step, snap=snapshot(step, obs_dim=2, action_dim=1))
                 assert trajectory.slots.tolist() == list(range(4))
@@ -113,7 +113,7 @@ def test_a_process_that_may_have_no_children_goes_on_without_drivers():
 
 
 def choice_of_a_slow_job():
-    with AutoPool(job(evaluation_cost_ms=10), 30) as auto:
+    with make_pool(job(evaluation_cost_ms=10), "auto", "process", 30) as auto:
         for step in range(2):
             run(auto, step)
         return auto.choice
@@ -150,7 +150,7 @@ class OneByOne(Quadratic):
 @pytest.mark.parametrize("at_once", [2, 3])
 def test_no_more_drivers_are_used_than_evaluations_may_be_under_way(at_once):
     problem = Problem(f"{__name__}:OneByOne", time_steps=2, env_kwargs={"at_once": at_once})
-    with AutoPool(Job(problem, "random", 8, 0, 12, 2, EVAL_STARTS), 30) as pool:
+    with make_pool(Job(problem, "random", 8, 0, 12, 2, EVAL_STARTS), "auto", "process", 30) as pool:
         for step in range(2):
             run(pool, step)
         assert pool.drivers == at_once

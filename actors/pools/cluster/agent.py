@@ -1,0 +1,136 @@
+"""What runs on each node: starts driver processes there, and carries messages between them and the learner."""
+
+import pickle
+import time
+import traceback
+from typing import NamedTuple
+
+from actors.job import Job
+from actors.pools import protocol
+from actors.pools.cluster.versions import versions
+from actors.pools.driver import ProcessHandle
+from actors.pools.processes import ProcessFleet
+
+END = b""
+"""The message of an order to end a driver at once."""
+
+
+class Order(NamedTuple):
+    """What an agent is to do with one driver.
+
+    Attributes:
+        number: of the driver, which no other one of the run has.
+        message: for it; ``START`` to start it, ``END`` to end it.
+        place: index with which it is to start.
+    """
+
+    number: int
+    message: bytes
+    place: int = 0
+
+
+class Exchanged(NamedTuple):
+    """What an agent has to tell.
+
+    Attributes:
+        messages: number of a driver and what it has sent, None where it is gone.
+        arrived: when the orders arrived, by this machine's clock, s.
+        left: when this left, s.
+    """
+
+    messages: list[tuple[int, bytes | None]]
+    arrived: float
+    left: float
+
+
+class Agent:
+    """The drivers of one node. One call runs at a time."""
+
+    def __init__(self) -> None:
+        self._handles: dict[int, ProcessHandle] = {}
+        self._numbers: dict[ProcessHandle, int] = {}
+        self._block = b""
+
+    def begin(self, learners: dict[str, str], job: bytes, timeout: float, patience: float) -> dict[str, str]:
+        """Takes the job that all drivers are to run, pickled, unless the versions here are not the learner's.
+
+        ``timeout`` and ``patience`` are those of ``ProcessFleet``.
+
+        Returns:
+            The versions here.
+
+        Raises:
+            Exception: whatever loading the user's modules raises.
+        """
+        ours = versions()
+        if ours == learners:
+            loaded: Job = pickle.loads(job)
+            self._fleet = ProcessFleet(loaded, timeout, patience)
+        return ours
+
+    def exchange(self, orders: list[Order], edition: int, snapshot: bytes, patience: float) -> Exchanged:
+        """Carries out orders, and waits for at most ``patience`` seconds until a driver has something to tell.
+
+        Args:
+            orders: in their sequence.
+            edition: of the snapshot.
+            snapshot: the policy for tasks among the orders; empty where it is here already, or there are none.
+            patience: s.
+        """
+        arrived = time.monotonic()
+        if snapshot:
+            self._take(edition, snapshot)
+        messages = [told for order in orders if (told := self._carry_out(order)) is not None]
+        for event in self._fleet.wait(0.0 if messages else patience):
+            assert isinstance(event.handle, ProcessHandle), "this fleet has no other"
+            messages.append((self._numbers[event.handle], event.message))
+            if event.message is None:
+                self._end(event.handle)
+        return Exchanged(messages, arrived, time.monotonic())
+
+    def _take(self, edition: int, snapshot: bytes) -> None:
+        """Shares a snapshot with the drivers here, under the learner's number of its edition."""
+        block, _ = self._fleet.share(snapshot)
+        _, length, name, content = protocol.unpack_block(block)
+        self._block = protocol.pack_block(edition, length, name) + content
+
+    def _carry_out(self, order: Order) -> tuple[int, bytes | None] | None:
+        """Carries out an order; returns what is to be told at once of its driver, None for nothing."""
+        number, message, place = order
+        if message == protocol.START:
+            return self._start(number, place)
+        handle = self._handles.get(number)
+        if handle is None:  # it is gone, which has been told
+            return None
+        if message == END:
+            self._end(handle)
+            return None
+        try:
+            handle.send(self._with_block(message))
+        except OSError:
+            self._end(handle)
+            return number, None
+        return None
+
+    def _start(self, number: int, place: int) -> tuple[int, bytes | None] | None:
+        try:
+            handle = self._fleet.start(place)
+        except Exception:  # such as no memory
+            return number, protocol.pack_error(None, traceback.format_exc())
+        self._handles[number], self._numbers[handle] = handle, number
+        return None
+
+    def _with_block(self, message: bytes) -> bytes:
+        """Returns a message in which the learner's block, if it has one, is that of the snapshot here."""
+        if message[:1] == protocol.POLICY:
+            return protocol.POLICY + self._block
+        task, number, edition, block = protocol.unpack_task(message)
+        return protocol.pack_task(task, number, edition, self._block) if block else message
+
+    def _end(self, handle: ProcessHandle) -> None:
+        del self._handles[self._numbers.pop(handle)]
+        handle.end()
+
+    def close(self, busy: set[int]) -> None:
+        """Ends all drivers, after they had time to close their environments; those of ``busy`` run a task."""
+        self._fleet.close([(handle, number in busy) for number, handle in self._handles.items()])

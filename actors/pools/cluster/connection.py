@@ -1,0 +1,65 @@
+"""The connection to a Ray cluster, one for the whole process."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from env.errors import UsageError
+
+LOCAL = "local"
+LOOPBACK = "127.0.0.1"
+
+
+_ours: tuple[str | None, dict[str, Any]] | None = None  # with what this program has connected the process
+
+
+def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
+    """Joins a cluster, or starts one on this machine; returns ``ray``.
+
+    Where the program has connected this process itself before, that connection is used. Ray ends a cluster that it has
+    started when this process ends.
+
+    Args:
+        address: ``auto`` for the cluster of this machine, ``ray://host:port``, or host and port; None to start one that
+            only this machine can reach.
+        runtime_env: what is to travel to the nodes.
+
+    Raises:
+        UsageError: Ray is not installed, there is no such cluster, or the modules are too large to travel.
+    """
+    global _ours
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # they would be sent to Ray's makers
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of what it may do one day
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("--backend ray: Ray is not installed; pip install 'tuninglaw[cluster]'") from None
+    if ray.is_initialized():
+        if _ours in (None, (address, runtime_env)):
+            return ray
+        ray.shutdown()
+    alone = {"include_dashboard": False, "_node_ip_address": LOOPBACK} if address is None else {}
+    with _signals_kept():
+        try:
+            ray.init(address or LOCAL, logging_level="ERROR", runtime_env=dict(runtime_env), **alone)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise UsageError(f"--ray-address {address}: no cluster can be joined ({reason})") from error
+    _ours = address, runtime_env
+    return ray
+
+
+@contextlib.contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Keeps this program's own handling of SIGTERM, which Ray would change."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

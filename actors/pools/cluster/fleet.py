@@ -1,0 +1,222 @@
+"""Drivers on the nodes of a Ray cluster, as the pool sees them."""
+
+import itertools
+import pickle
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from actors.job import Job
+from actors.pools import protocol
+from actors.pools.base import DriverError
+from actors.pools.cluster.agent import Agent
+from actors.pools.cluster.connection import connect
+from actors.pools.cluster.node import Node, NodeHandle, places_of
+from actors.pools.cluster.travel import runtime_env
+from actors.pools.cluster.versions import difference, versions
+from actors.pools.dealing import DealingPool, RemoteError
+from actors.pools.fleet import Event
+from actors.pools.processes import CLOSE_SECONDS
+from env.errors import UsageError
+
+LOOK_SECONDS = 1.0
+"""How often the learner looks which nodes there are."""
+INLINE_BYTES = 100_000
+"""Up to here Ray sends bytes with the call itself; above, they are put into its store once for all nodes."""
+MOST_FAILURES = 5
+"""How often the agent of a node may fail as it begins, before the node is left out."""
+
+
+class RayFleet:
+    """Driver processes on the nodes of a cluster, of which an agent each starts its share, by its processors.
+
+    Nothing is retried by Ray: an agent that is lost is ended, and begun anew where its node is there.
+
+    Args:
+        job: what the drivers run.
+        drivers: how many there are to be.
+        address: as in ``connect``.
+        timeout: seconds after which an agent that does not answer is given up, and as in ``ProcessFleet``; 0 for no
+            limit.
+        patience: seconds that all drivers together may take to close their environments.
+
+    Raises:
+        UsageError: there is no such cluster.
+    """
+
+    def __init__(self, job: Job, drivers: int, address: str | None, timeout: float, patience: float):
+        self._ray = connect(address, runtime_env())
+        self._drivers, self._timeout, self._patience = drivers, timeout, patience
+        self._job = self._ray.put(pickle.dumps(replace(job, profile=None)))  # no directory of this machine
+        self._nodes: dict[str, Node] = {}
+        self._failures: dict[str, int] = {}
+        self._left_out: dict[str, str] = {}
+        self._looked = -LOOK_SECONDS
+        self._numbers = itertools.count()
+        self._content, self._edition, self._reference = b"", 0, None
+
+    @property
+    def cores(self) -> int:
+        return int(self._ray.cluster_resources().get("CPU", 1))
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def share(self, snapshot: bytes) -> tuple[bytes, int]:
+        self._edition += snapshot != self._content
+        self._content = snapshot
+        return protocol.pack_block(self._edition, len(snapshot), ""), self._edition
+
+    def rest(self) -> None:
+        """Lets go of the snapshot in Ray's store."""
+        self._reference = None
+
+    def start(self, index: int) -> NodeHandle | None:
+        node = max(self._nodes.values(), key=lambda one: one.free, default=None)
+        return node.start(next(self._numbers), index) if node is not None and node.free else None
+
+    def wait(self, timeout: float | None) -> Iterator[Event]:
+        until = float("inf") if timeout is None else self.now() + timeout
+        while True:
+            self._look_for_nodes()
+            for node in self._nodes.values():
+                self._call(node)
+            pending = {node.pending: node for node in self._nodes.values() if node.pending is not None}
+            seconds = max(0.0, min(until - self.now(), LOOK_SECONDS))
+            if not pending:
+                time.sleep(seconds)
+            answered = self._ray.wait(list(pending), num_returns=1, timeout=seconds)[0] if pending else []
+            if len(pending) > 1 and answered:
+                answered = self._ray.wait(list(pending), num_returns=len(pending), timeout=0)[0]
+            events, room = [], False
+            for reference in answered:
+                found = self._answer(pending[reference], reference)
+                room |= found is None
+                events += found or []
+            events += [event for node in list(pending.values()) if self._silent(node) for event in self._lose(node)]
+            yield from events
+            if events or room or self.now() >= until:
+                return
+
+    def _call(self, node: Node) -> None:
+        """Makes the next call of a node's agent, if there is one to make."""
+        if not node.ready or node.pending is not None:
+            return
+        snapshot: Any = b""
+        if node.needs(self._edition):
+            snapshot = self._content
+            if len(snapshot) > INLINE_BYTES:
+                self._reference = snapshot = self._reference or self._ray.put(snapshot)
+        node.call(self._edition, snapshot)
+
+    def _answer(self, node: Node, reference: Any) -> list[Event] | None:
+        """Takes in what came of a call; None where a node has room for drivers now.
+
+        Raises:
+            DriverError: the agent raised an exception.
+        """
+        errors = self._ray.exceptions
+        try:
+            answer = self._ray.get(reference)
+        except errors.RayTaskError as error:
+            last = str(error).strip().splitlines()[-1]
+            raise DriverError(f"node {node.name} failed: {last}") from RemoteError(str(error))
+        except errors.RayError as error:
+            return self._lose(node, error)
+        if node.ready:
+            return [Event(handle, message) for handle, message in node.told(answer)]
+        node.pending = None
+        if reason := difference(answer, versions()):
+            self._leave_out(node, f"has {reason}")
+            return []
+        node.ready = True
+        self._failures.pop(node.name, None)
+        return None
+
+    def _silent(self, node: Node) -> bool:
+        """Returns whether an agent has not answered for too long."""
+        return (
+            bool(self._timeout) and node.ready and node.pending is not None and self.now() - node.since > self._timeout
+        )
+
+    def _lose(self, node: Node, error: Exception | None = None) -> list[Event]:
+        """Gives up an agent that is gone or silent; its node gets another one when it is looked for again."""
+        identifier = next(key for key, one in self._nodes.items() if one is node)
+        del self._nodes[identifier]
+        self._ray.kill(node.agent)
+        if not node.ready:
+            self._failures[node.name] = self._failures.get(node.name, 0) + 1
+            if self._failures[node.name] >= MOST_FAILURES:
+                self._leave_out(node, f"failed {MOST_FAILURES} times: {' '.join(str(error).split())}")
+        left = error is not None and not self._is_there(identifier)
+        return [Event(handle, None, left) for handle in node.lose()]
+
+    def _leave_out(self, node: Node, reason: str) -> None:
+        """Uses a node no more.
+
+        Raises:
+            UsageError: there is no other one.
+        """
+        self._left_out[node.name] = reason
+        self._ray.kill(node.agent)
+        self._nodes = {key: one for key, one in self._nodes.items() if one is not node}
+        if not self._nodes:
+            words = "; ".join(f"{name} {why}" for name, why in self._left_out.items())
+            raise UsageError(f"--backend ray: no node of the cluster can be used: {words}")
+
+    def _is_there(self, identifier: str) -> bool:
+        """Returns whether Ray knows of no end of a node."""
+        return any(one["NodeID"] == identifier and one["Alive"] for one in self._ray.nodes())
+
+    def _look_for_nodes(self) -> None:
+        """Begins agents on nodes that are new, or have lost theirs; each has its share of the drivers."""
+        if self.now() - self._looked < LOOK_SECONDS:
+            return
+        self._looked = self.now()
+        found = [(one, int(one["Resources"].get("CPU", 0))) for one in self._ray.nodes() if one["Alive"]]
+        usable = [(one, cpus) for one, cpus in found if cpus and one["NodeManagerAddress"] not in self._left_out]
+        places = places_of(self._drivers, [cpus for _, cpus in usable]) if usable else []
+        for (one, cpus), share in zip(usable, places, strict=True):
+            vacant = self._drivers - sum(node.places for node in self._nodes.values())
+            if one["NodeID"] not in self._nodes and min(share, vacant) > 0:
+                self._nodes[one["NodeID"]] = self._begin(one, min(share, vacant), cpus)
+
+    def _begin(self, found: dict[str, Any], places: int, cpus: int) -> Node:
+        """Begins the agent of a node."""
+        there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(found["NodeID"], soft=False)
+        actor = self._ray.remote(
+            num_cpus=min(places, cpus),
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=there,
+        )(Agent)
+        agent = actor.remote()
+        beginning = agent.begin.remote(versions(), self._job, self._timeout, self._patience)
+        return Node(found["NodeManagerAddress"], places, agent, beginning)
+
+    def close(self, drivers: Iterable[tuple[NodeHandle, bool]]) -> None:
+        """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""
+        busy = {handle.number for handle, works in drivers if works}
+        nodes = list(self._nodes.values())
+        closing = [node.agent.close.remote(busy) for node in nodes if node.ready]
+        if closing:
+            self._ray.wait(closing, num_returns=len(closing), timeout=self._patience + CLOSE_SECONDS)
+        for node in nodes:
+            self._ray.kill(node.agent)
+        self._nodes, self._reference, self._job = {}, None, None
+
+
+class RayPool(DealingPool):
+    """``drivers`` processes on the nodes of a Ray cluster; no more of them than there are slots.
+
+    The arguments are those of ``RayFleet``.
+
+    Raises:
+        UsageError: there is no such cluster, or no node of it can be used.
+        DriverError: a driver cannot make its environments, or cannot be started.
+    """
+
+    def __init__(self, job: Job, drivers: int, address: str | None, timeout: float, patience: float = CLOSE_SECONDS):
+        started = min(drivers, job.most_slots)
+        super().__init__(job, RayFleet(job, started, address, timeout, patience), started, timeout)

@@ -1,0 +1,147 @@
+"""The learner's side of one node: its agent, the call of it that is under way, and its drivers."""
+
+import time
+from typing import Any
+
+from actors.pools import protocol
+from actors.pools.cluster.agent import END, Exchanged, Order
+
+POLL_SECONDS = 0.1
+"""How long an agent waits for its drivers before it looks whether there are new orders."""
+
+
+class NodeHandle:
+    """The learner's end of one driver of a node."""
+
+    def __init__(self, node: "Node", number: int):
+        self.node, self.number = node, number
+
+    @property
+    def clock_ahead(self) -> float:
+        """Seconds by which the node's clock is ahead of the learner's."""
+        return self.node.clock_ahead
+
+    def send(self, message: bytes) -> None:
+        """Orders to send a message.
+
+        Raises:
+            BrokenPipeError: the node is gone.
+        """
+        if self.node.lost:
+            raise BrokenPipeError
+        self.node.order(self, message)
+
+    def end(self) -> None:
+        """Orders to end the driver at once."""
+        self.node.end(self)
+
+
+class Node:
+    """A machine of the cluster.
+
+    Args:
+        name: its address, for messages.
+        places: how many drivers it is to have.
+        agent: handle of its agent, an actor.
+        beginning: reference of the call with which the agent begins.
+
+    Attributes:
+        pending: reference of the call that is under way; None for none.
+        since: when it was made, s.
+        ready: whether the agent has begun.
+        lost: whether the agent is gone.
+        clock_ahead: seconds by which its clock is ahead of the learner's.
+    """
+
+    def __init__(self, name: str, places: int, agent: Any, beginning: Any):
+        self.name, self.places, self.agent = name, places, agent
+        self.pending, self.since = beginning, time.monotonic()
+        self.ready = self.lost = False
+        self.clock_ahead, self._round_trip = 0.0, float("inf")
+        self._edition = 0
+        self._orders: list[Order] = []
+        self._handles: dict[int, NodeHandle] = {}
+        self._awaited: set[int] = set()  # drivers that are to answer something
+
+    @property
+    def free(self) -> int:
+        """How many more drivers it may have now."""
+        return self.places - len(self._handles) if self.ready and not self.lost else 0
+
+    def start(self, number: int, index: int) -> NodeHandle:
+        """Orders to start a driver."""
+        handle = self._handles[number] = NodeHandle(self, number)
+        self.order(handle, protocol.START, index)
+        return handle
+
+    def order(self, handle: NodeHandle, message: bytes, index: int = 0) -> None:
+        """Takes an order, which goes with the next call."""
+        self._orders.append(Order(handle.number, message, index))
+        self._awaited.add(handle.number)
+
+    def end(self, handle: NodeHandle) -> None:
+        """Gives up a driver."""
+        if self._handles.pop(handle.number, None) and not self.lost:
+            self._orders.append(Order(handle.number, END))
+            self._awaited.discard(handle.number)
+
+    def needs(self, edition: int) -> bool:
+        """Returns whether the snapshot of this edition is to go with the next call."""
+        return edition != self._edition and any(
+            order.message[:1] in (protocol.TASK, protocol.POLICY) for order in self._orders
+        )
+
+    def call(self, edition: int, snapshot: Any) -> None:
+        """Makes the next call of the agent, if there is none and it is of any use.
+
+        Args:
+            edition: of the snapshot.
+            snapshot: its bytes, or a reference to them; empty where it does not go with this call.
+        """
+        if self.pending is not None or not (self._orders or self._awaited):
+            return
+        if snapshot:
+            self._edition = edition
+        patience = POLL_SECONDS if self._awaited else 0.0
+        self.since = time.monotonic()
+        self.pending = self.agent.exchange.remote(self._orders, edition, snapshot, patience)
+        self._orders = []
+
+    def told(self, exchanged: Exchanged) -> list[tuple[NodeHandle, bytes | None]]:
+        """Takes in the answer to a call; returns what came from which driver."""
+        self._set_clock(exchanged)
+        self.pending, found = None, []
+        for number, message in exchanged.messages:
+            if message is None or message[:1] != protocol.NOTE:  # which another message follows
+                self._awaited.discard(number)
+            if (handle := self._handles.get(number)) is not None:
+                found.append((handle, message))
+        return found
+
+    def _set_clock(self, exchanged: Exchanged) -> None:
+        """Estimates the difference of the clocks, from the quickest call so far (as NTP does: Mills 1991, eq. 1)."""
+        now = time.monotonic()
+        round_trip = (now - self.since) - (exchanged.left - exchanged.arrived)
+        if round_trip < self._round_trip:
+            self._round_trip = round_trip
+            self.clock_ahead = ((exchanged.arrived - self.since) + (exchanged.left - now)) / 2
+
+    def lose(self) -> list[NodeHandle]:
+        """Notes that the agent is gone; returns the drivers that are gone with it."""
+        self.lost, self.pending = True, None
+        return list(self._handles.values())
+
+    @property
+    def working(self) -> set[int]:
+        """Numbers of the drivers that are to answer something."""
+        return set(self._awaited)
+
+
+def places_of(drivers: int, cpus: list[int]) -> list[int]:
+    """Spreads drivers over nodes by their numbers of processors, the largest remainders first."""
+    exact = [drivers * one / sum(cpus) for one in cpus]
+    places = [int(one) for one in exact]
+    by_remainder = sorted(range(len(cpus)), key=lambda i: (places[i] - exact[i], i))
+    for i in by_remainder[: drivers - sum(places)]:
+        places[i] += 1
+    return places
