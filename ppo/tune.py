@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from actors.pools.auto import cores
+from actors.pools.processes import cores
 from actors.seeding import MAX_SEED
 from env.errors import UsageError
 from ppo.config import resolve

@@ -22,6 +22,7 @@ from actors.pools.environment import changed, packages_first
 from actors.pools.keeper import ENDS_SESSIONS, Keeper, end_session
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+PRELOADED = "actors.pools.preloaded"  # by its name, since to load it is to run it
 END_SECONDS = 0.5
 """How long a driver may take to end once it has closed its environments; one with threads of its own may never."""
 
@@ -147,7 +148,7 @@ def driver_context(preload: Iterable[str]) -> multiprocessing.context.BaseContex
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([driver_process.__name__, *preload])
+    context.set_forkserver_preload([driver_process.__name__, *preload, PRELOADED])
     return context
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from actors.pools.auto import cores
+from actors.pools.processes import cores
 from ppo.experiments.parallel import map_in_processes
 from ppo.experiments.tables import Row, Table
 

@@ -21,7 +21,7 @@ import json
 import pathlib
 from typing import Any
 
-from actors.pools.auto import cores
+from actors.pools.processes import cores
 from env.controllers import PID
 from ppo.config import Config
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup

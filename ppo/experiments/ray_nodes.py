@@ -1,0 +1,87 @@
+"""A Ray cluster of several nodes on this machine, to measure and to break."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+
+from env.errors import UsageError
+
+AGENT, RAYLET = "ray::Agent", "raylet"
+
+
+class Nodes:
+    """A cluster whose head runs no agent.
+
+    Args:
+        cpus: processors that each node says that it has.
+    """
+
+    def __init__(self, cpus: int):
+        from ray.cluster_utils import Cluster
+
+        head = {"num_cpus": 0, "include_dashboard": False}
+        self._cluster, self._cpus = Cluster(initialize_head=True, head_node_args=head), cpus
+        self._nodes: list[Any] = []
+        self.address: str = self._cluster.address
+
+    def add(self) -> None:
+        """Adds a node."""
+        self._nodes.append(self._cluster.add_node(num_cpus=self._cpus))
+
+    def remove(self) -> None:
+        """Lets the node leave that came first."""
+        self._cluster.remove_node(self._nodes.pop(0))
+
+    def kill(self) -> None:
+        """Kills raylet and agent of the node that came first, with SIGKILL."""
+        node = self._nodes.pop(0)
+        (info,) = node.all_processes[RAYLET]
+        raylet = psutil.Process(info.process.pid)
+        for process in [child for child in raylet.children(recursive=True) if child.name() == AGENT]:
+            os.kill(process.pid, signal.SIGKILL)
+        os.kill(raylet.pid, signal.SIGKILL)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of this process and of all that it and the cluster have started: the sum of their proportional sets.
+
+        What processes share, such as the pages of a module, is divided among them.
+        """
+        return sum(_proportional_bytes(one) for one in [psutil.Process(), *psutil.Process().children(recursive=True)])
+
+    def close(self) -> None:
+        """Ends the cluster."""
+        self._cluster.shutdown()
+
+
+def _proportional_bytes(process: psutil.Process) -> int:
+    try:
+        return process.memory_full_info().pss
+    except psutil.Error:  # it has ended
+        return 0
+
+
+@contextlib.contextmanager
+def nodes_of(cpus: list[int]) -> Iterator[Nodes]:
+    """Starts a cluster on this machine, with nodes of so many processors, and ends it.
+
+    Raises:
+        UsageError: Ray is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("ppo.study cluster: needs Ray; pip install 'tuninglaw[cluster]'") from None
+    nodes = Nodes(cpus[0])
+    try:
+        for _ in cpus:
+            nodes.add()
+        yield nodes
+    finally:
+        ray.shutdown()
+        nodes.close()
