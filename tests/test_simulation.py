@@ -6,6 +6,7 @@ import pytest
 
 from tests.simulation.bugs import BUGS, LEARNERS
 from tests.simulation.run import SCENARIOS, expected, simulate
+from tests.simulation.scale import SLOT_SECONDS, TIMEOUT, scale
 from tests.simulation.schedule import LEARNER, draw
 
 pytestmark = pytest.mark.faults
@@ -24,6 +25,14 @@ def test_a_schedule_is_replayed_to_the_letter():
     for seed in (3, 4, 5):
         first, second = (simulate(draw(seed, len(SCENARIOS))) for _ in range(2))
         assert first == second
+
+
+def test_very_many_drivers_lose_some_and_no_bit():
+    found = scale(drivers=2000, rounds=2)
+    assert found.same
+    assert found.happened > 8 < found.restarts
+    assert SLOT_SECONDS < min(found.seconds)
+    assert max(found.seconds) < TIMEOUT + 3 * SLOT_SECONDS  # a silent driver costs its time-out, once and not in turn
 
 
 def caught(name, most):

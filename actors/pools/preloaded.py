@@ -1,7 +1,7 @@
 """What the fork server loads last: it does once what every driver does first, so that drivers share the memory of it.
 
-Python counts references in the objects themselves, and adapts code as it runs. Each driver would get its own copy of the
-pages that this writes to, 0.3 MB of them; and of all pages with objects, 9 MB, as soon as unused ones are looked for.
+Python counts references in the objects themselves, and adapts code as it runs. Each driver would get its own copy of
+the pages that this writes to, 0.3 MB; and of all pages with objects, 9 MB, as soon as unused ones are looked for.
 """
 
 import gc

@@ -7,6 +7,7 @@ import sys
 import time
 
 from tests.simulation.run import SCENARIOS, simulate
+from tests.simulation.scale import scale
 from tests.simulation.schedule import Schedule, draw
 
 
@@ -37,7 +38,12 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=1000, help="how many to run")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
     parser.add_argument("--seed", type=int, help="replay this one alone, and tell what happens")
+    parser.add_argument("--drivers", type=int, help="run rounds of so many drivers instead, of one slot each")
+    parser.add_argument("--rounds", type=int, default=5, help="how many of these")
     arguments = parser.parse_args()
+    if arguments.drivers is not None:
+        print(scaled := scale(arguments.drivers, arguments.rounds))
+        return 0 if scaled.same else 1
     if arguments.seed is not None:
         return 0 if replay(arguments.seed) else 1
     started, outcomes, failing = time.process_time(), [], []

@@ -4,6 +4,7 @@ import hashlib
 import heapq
 import itertools
 import random
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
@@ -102,11 +103,17 @@ class Drivers:
 
 
 class SimulatedCollector:
-    """In the place of a driver's collector: the snapshot that the driver holds, and the slots that it runs under it."""
+    """In the place of a driver's collector: the snapshot that the driver holds, and the slots that it runs under it.
+
+    Attributes:
+        seconds: of an evaluation in the next task.
+        duration: seconds of the next task.
+        worked: seconds of all tasks so far.
+    """
 
     def __init__(self, drivers: Drivers, driver: int):
         self.policy: Any = None
-        self.seconds = 0.0
+        self.seconds = self.duration = self.worked = 0.0
         self._drivers, self._driver = drivers, driver
         self._snapshot: Snapshot | None = None
         self._key = b""
@@ -116,6 +123,7 @@ class SimulatedCollector:
 
     def run(self, task: Task) -> Trajectory:
         assert self._snapshot is not None, "a snapshot comes before the first task"
+        self.worked += self.duration
         return self._drivers.run(task, self._snapshot, self._key, self._driver, self.seconds)
 
 
@@ -126,7 +134,9 @@ class SimulatedHandle:
         self.number = number
         self._fleet, self._world = fleet, fleet.world
         self._collector = SimulatedCollector(fleet.drivers, number)
-        self._worker = Worker(cast(Collector, self._collector), clock=lambda: self._world.clock)
+        self._worker = Worker(
+            cast(Collector, self._collector), clock=lambda: self._world.clock + self._collector.worked
+        )
         self._free_at = self.clock_ahead = 0.0
         self.dead = self.silent = self.ended = self._left = False
 
@@ -159,7 +169,7 @@ class SimulatedHandle:
         seconds = self._fleet.duration(message, number)
         if (amount := world.fault("slow", number)) is not None:
             seconds += TIMEOUT * (0.9 + 2 * amount**3)
-        self._collector.seconds = seconds / 8
+        self._collector.seconds, self._collector.duration = seconds / 8, seconds
         try:
             answer = self._worker.answer(message)
         except protocol.MessageError:
@@ -210,12 +220,12 @@ class SimulatedFleet:
 
     cores = 1
 
-    def __init__(self, world: World, drivers: Drivers, room: int):
-        self.world, self.drivers, self.room = world, drivers, room
+    def __init__(self, world: World, drivers: Drivers, room: int, most_events: float = MOST_EVENTS):
+        self.world, self.drivers, self.room, self._most_events = world, drivers, room, most_events
         self._room_came = False
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order, self._numbers = itertools.count(), itertools.count()
-        self._brought: list[Event] = []
+        self._brought: deque[Event] = deque()
         self._content, self._edition, self._events = b"", 0, 0
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
@@ -262,7 +272,7 @@ class SimulatedFleet:
         if self.world.turn("wait") in ("power loss", "kill of the learner"):
             raise Crash
         self._events += 1
-        if self._events > MOST_EVENTS:
+        if self._events > self._most_events:
             raise HangError("it goes on for ever")
         deadline = float("inf") if timeout is None else self.world.clock + timeout
         while not self._brought:
@@ -277,7 +287,7 @@ class SimulatedFleet:
             at, _, action = heapq.heappop(self._queue)
             self.world.clock = max(self.world.clock, at)
             action()
-        event = self._brought.pop(0)
+        event = self._brought.popleft()
         self.world.say(f"{event.handle}: {'gone' if event.message is None else event.message[:1].decode()}")
         yield event
 
