@@ -30,8 +30,8 @@ def test_a_schedule_is_replayed_to_the_letter():
 def test_very_many_drivers_lose_some_and_no_bit():
     found = scale(drivers=2000, rounds=2)
     assert found.same
-    assert found.happened > 8 < found.restarts
-    assert SLOT_SECONDS < min(found.seconds)
+    assert found.happened > found.restarts > 4
+    assert min(found.seconds) > SLOT_SECONDS
     assert max(found.seconds) < TIMEOUT + 3 * SLOT_SECONDS  # a silent driver costs its time-out, once and not in turn
 
 

@@ -134,7 +134,7 @@ def other_rows(patch: pytest.MonkeyPatch) -> None:
 def answer_of_another_round(patch: pytest.MonkeyPatch) -> None:
     """An answer to a task of an earlier round is taken for one of this round."""
 
-    def accept(self, answer):
+    def accept(self, answer, handle):
         task, current = answer.task, self._round
         if len(answer.trajectory) == (task.stop - task.start) * self.layout(current.kind).slot_bytes:
             copy = bytearray(answer.trajectory)

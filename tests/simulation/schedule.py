@@ -70,8 +70,8 @@ def draw(seed: int, scenarios: int) -> Schedule:
     return Schedule(
         seed,
         rng.randrange(scenarios),
-        rng.choice((1, 2, 3, 3, 5, 8)),
-        rng.choice((1e-5, 1e-3, 0.02, 0.3, 3.0)),
+        rng.choice((1, 1, 2, 3, 3, 5, 8)),
+        rng.choice((1e-5, 1e-5, 1e-4, 1e-4, 1e-3, 0.02, 0.3, 3.0)),
         rng.choice((0.0, 0.5, 2.0)),
         tuple(faults),
     )
