@@ -1,8 +1,12 @@
 """Adam on one flat vector."""
 
+from typing import Any
+
 import numpy as np
+import torch
 from numpy.typing import DTypeLike
 
+from ppo.algorithm.device import Array, fetched, fill
 from ppo.algorithm.state import State
 
 
@@ -12,6 +16,7 @@ class Adam:
     Args:
         size: number of parameters.
         dtype: type of the moments, which need no more precision than the gradient has.
+        device: where the moments are, parameters and gradients being float64 tensors there; None for NumPy's arrays.
 
     Attributes:
         steps: steps taken.
@@ -20,36 +25,42 @@ class Adam:
 
     beta1, beta2, epsilon = 0.9, 0.999, 1e-5
 
-    def __init__(self, size: int, dtype: DTypeLike = np.float64):
+    def __init__(self, size: int, dtype: DTypeLike = np.float64, device: torch.device | None = None):
         self.steps = 0
-        self.exp_avg = np.zeros(size, dtype)
-        self.exp_avg_sq = np.zeros(size, dtype)
-        self._scratch = np.empty(size, dtype)
+        vectors = np.zeros((3, size), dtype)
+        on_device: Array = vectors if device is None else torch.from_numpy(vectors).to(device)
+        self.exp_avg, self.exp_avg_sq, self._scratch = on_device
+        self._xp: Any = np if device is None else torch
 
     def state(self) -> State:
         """Returns the steps and the moments."""
-        return {"steps": np.array(self.steps), "exp_avg": self.exp_avg.copy(), "exp_avg_sq": self.exp_avg_sq.copy()}
+        return {
+            "steps": np.array(self.steps),
+            "exp_avg": fetched(self.exp_avg),
+            "exp_avg_sq": fetched(self.exp_avg_sq),
+        }
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
         self.steps = int(state["steps"])
-        self.exp_avg[:], self.exp_avg_sq[:] = state["exp_avg"], state["exp_avg_sq"]
+        fill(self.exp_avg, state["exp_avg"])
+        fill(self.exp_avg_sq, state["exp_avg_sq"])
 
-    def step(self, parameters: np.ndarray, gradient: np.ndarray, learning_rate: float) -> None:
+    def step(self, parameters: Array, gradient: Array, learning_rate: float) -> None:
         """Moves ``parameters`` ``[size]`` against ``gradient`` ``[size]``."""
         self.steps += 1
-        scratch = self._scratch
-        np.subtract(gradient, self.exp_avg, out=scratch)
+        scratch, xp = self._scratch, self._xp
+        xp.subtract(gradient, self.exp_avg, out=scratch)
         scratch *= 1 - self.beta1
         self.exp_avg += scratch
-        np.multiply(gradient, gradient, out=scratch)
+        xp.multiply(gradient, gradient, out=scratch)
         scratch -= self.exp_avg_sq
         scratch *= 1 - self.beta2
         self.exp_avg_sq += scratch
         # The two bias corrections, moved out of the vectors: one scales the step, the other the root.
         root = (1 - self.beta2**self.steps) ** 0.5
-        np.sqrt(self.exp_avg_sq, out=scratch)
+        xp.sqrt(self.exp_avg_sq, out=scratch)
         scratch += self.epsilon * root
-        np.divide(self.exp_avg, scratch, out=scratch)
+        xp.divide(self.exp_avg, scratch, out=scratch)
         scratch *= learning_rate * root / (1 - self.beta1**self.steps)
         parameters -= scratch

@@ -10,6 +10,7 @@ from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
 from ppo.algorithm.components import first_means, frozen, label_components
+from ppo.algorithm.device import Array
 from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
 from ppo.algorithm.manual_gradients import ManualGradients
 from ppo.algorithm.network import initial_parameters
@@ -51,12 +52,13 @@ class Agent:
         self.parameters = parameters.numpy()  # the same memory
         if policy.labelled:
             label_components(policy, self.theta)
-        self._frozen = frozen(policy)
         manual = config.gradients == "manual"
-        self.adam = Adam(len(self.parameters), np.float32 if manual else np.float64)
+        backend: type[ManualGradients | AutogradGradients] = ManualGradients if manual else AutogradGradients
+        self._networks = networks = backend(self.policy, self.value, parameters, config)
+        self.adam = Adam(len(self.parameters), np.float32 if manual else np.float64, networks.device)
         self.damping = UpdateDamping(len(self.parameters), config.update_damping)
-        backend = ManualGradients if manual else AutogradGradients
-        self._networks = backend(self.policy, self.value, parameters, config)
+        labels = frozen(policy)
+        self._frozen = None if labels is None else networks.sent(labels)
 
     @property
     def theta(self) -> np.ndarray:
@@ -101,8 +103,8 @@ class Agent:
         Raises:
             NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.
         """
-        config, initial_logratio, first = self.config, 0.0, self.adam.steps
-        before = self.parameters.copy()
+        config, networks, initial_logratio, first = self.config, self._networks, 0.0, self.adam.steps
+        before, batch = self.parameters.copy(), networks.begin(batch)
         epochs = epochs or config.update_epochs
         stats: list[dict[str, float]] = []
         if config.num_minibatches == 1:  # the same minibatch in every epoch
@@ -111,17 +113,18 @@ class Agent:
             log = epoch in (0, epochs - 1) or config.target_kl is not None
             stats = []
             for minibatch in self._minibatches(batch, step, epoch):
-                gradient, stat = self._networks.gradient(minibatch, std_floor, log)
+                gradient, stat = networks.gradient(minibatch, std_floor, log)
                 if self._frozen is not None:
                     gradient[: len(self._frozen)][self._frozen] = 0.0
                 norm = float(gradient @ gradient) ** 0.5
                 check_minibatch(step, minibatch, stat, norm)
                 if self.adam.steps == first:
                     initial_logratio = stat["max_logratio"]
-                self.adam.step(self.parameters, self._limited(gradient, norm), learning_rate)
+                self.adam.step(networks.parameters, self._limited(gradient, norm), learning_rate)
                 stats.append(stat)
             if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
                 break
+        networks.end()
         if config.update_damping:
             self.damping.damp(self.parameters, before, learning_rate)
         check_array(step, "the parameters; a smaller --learning-rate or --max-grad-norm may help", self.parameters)
@@ -136,7 +139,7 @@ class Agent:
             return minibatch
         return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
 
-    def _limited(self, gradient: np.ndarray, norm: float) -> np.ndarray:
+    def _limited(self, gradient: Array, norm: float) -> Array:
         """Scales the gradient down, in place, where its norm is above the limit."""
         limit = self.config.max_grad_norm
         if limit and norm > limit:
@@ -151,4 +154,4 @@ class Agent:
             return
         order = generator(self.config.seed, step, Stream.MINIBATCHES, epoch).permutation(len(batch.obs))
         for index in np.array_split(order, count):
-            yield self._prepared(batch.rows(index))
+            yield self._prepared(batch.rows(self._networks.sent(index)))

@@ -9,12 +9,14 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from actors.policy import Policy, centre_states
 from actors.snapshot import NetworkSpec
 from env.coordinates import value_on_step
 from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages
 from ppo.algorithm.conditions import fixed_conditions
+from ppo.algorithm.device import Array, sent
 from ppo.algorithm.outcomes import sound_mean
 
 GATE_CONDITIONS = (65, 64)
@@ -24,7 +26,7 @@ FORGOTTEN = 1e-3
 
 @dataclass(frozen=True)
 class GateBatch:
-    """What a batch of several components has beside that of one.
+    """What a batch of several components has beside that of one; NumPy's arrays, or tensors on a device.
 
     Attributes:
         components: component that acted, ``[n]``.
@@ -34,17 +36,21 @@ class GateBatch:
         live: components in use, ``[K]`` of bool.
     """
 
-    components: np.ndarray
-    logprobs: np.ndarray
-    advantages: np.ndarray
-    weights: np.ndarray
-    live: np.ndarray
+    components: Array
+    logprobs: Array
+    advantages: Array
+    weights: Array
+    live: Array
 
-    def rows(self, index: np.ndarray) -> "GateBatch":
+    def rows(self, index: Array) -> "GateBatch":
         """Returns the minibatch of these rows."""
         return GateBatch(
             self.components[index], self.logprobs[index], self.advantages[index], self.weights[index], self.live
         )
+
+    def sent(self, device: torch.device) -> "GateBatch":
+        """Returns the batch as tensors on a device."""
+        return GateBatch(*(sent(getattr(self, name), device) for name in self.__dataclass_fields__))
 
 
 def acted_components(actions: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The losses, and their gradient by torch's autograd: the readable version of ``manual_gradients``."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +9,14 @@ import torch
 
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.components import GateBatch
+from ppo.algorithm.device import Array, fetched, sent
 from ppo.algorithm.network import forward, gate_logprobs, logprobs_and_entropy
 from ppo.config import ResolvedConfig
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A training step's data, slots and time steps flattened to ``n`` rows.
+    """A training step's data, slots and time steps flattened to ``n`` rows; NumPy's arrays, or tensors on a device.
 
     Attributes:
         obs: as the policy saw them, normalised, ``[n, obs_dim]``.
@@ -26,19 +28,28 @@ class Batch:
         gate: what several components have beside this; None for one. ``logprobs`` includes the gate's.
     """
 
-    obs: np.ndarray
-    actions: np.ndarray
-    logprobs: np.ndarray
-    advantages: np.ndarray
-    returns: np.ndarray | None = None
-    values: np.ndarray | None = None
+    obs: Array
+    actions: Array
+    logprobs: Array
+    advantages: Array
+    returns: Array | None = None
+    values: Array | None = None
     gate: GateBatch | None = None
 
-    def rows(self, index: np.ndarray) -> "Batch":
+    def rows(self, index: Array) -> "Batch":
         """Returns the minibatch of these rows."""
+        return dataclasses.replace(self._each(lambda array: array[index]), gate=self.gate and self.gate.rows(index))
+
+    def sent(self, device: torch.device) -> "Batch":
+        """Returns the batch as tensors on a device."""
+        return dataclasses.replace(
+            self._each(lambda array: sent(array, device)), gate=self.gate and self.gate.sent(device)
+        )
+
+    def _each(self, function: Callable[[Array], Array]) -> "Batch":
+        """Returns the batch with a function of each of its own arrays."""
         arrays = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "gate"}
-        chosen = {name: a[index] for name, a in arrays.items() if a is not None}
-        return dataclasses.replace(self, **chosen, gate=self.gate and self.gate.rows(index))
+        return dataclasses.replace(self, **{name: function(a) for name, a in arrays.items() if a is not None})
 
 
 def clipped_surrogate(logratio: torch.Tensor, advantages: torch.Tensor, clip_coef: float) -> torch.Tensor:
@@ -64,68 +75,91 @@ def value_loss(
     return 0.5 * error.mean()
 
 
-def normalised_advantages(advantages: np.ndarray) -> np.ndarray:
+def normalised_advantages(advantages: Array) -> Array:
     """Returns advantages with mean 0 and standard deviation 1."""
-    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    std = advantages.std() if isinstance(advantages, np.ndarray) else advantages.std(correction=0)
+    return (advantages - advantages.mean()) / (std + 1e-8)
 
 
 class AutogradGradients:
-    """Values of a batch, and the gradient of the loss, by torch.
+    """Values of a batch, and the gradient of the loss, by torch on a device, in float64.
+
+    The device has parameters of its own, on the processor too: an update begins with the agent's and ends with giving
+    them back.
 
     Args:
         policy, value: the networks; ``parameters`` holds the policy's and then the value's, if there is one.
-        parameters: ``[policy.size + value.size]``, float64.
+        parameters: the agent's, ``[policy.size + value.size]``, float64.
         config: what to train.
+
+    Attributes:
+        device: where it computes.
+        parameters: what an update changes, on the device.
     """
 
     def __init__(
         self, policy: NetworkSpec, value: NetworkSpec | None, parameters: torch.Tensor, config: ResolvedConfig
     ):
         self.policy, self.value, self.config = policy, value, config
-        self._parameters = parameters.detach().requires_grad_()  # the same memory
+        self.device = torch.device(config.device)
+        self._given, self.parameters = parameters, parameters.to(self.device, copy=True)
+
+    def begin(self, batch: Batch) -> Batch:
+        """Takes over the agent's parameters, and returns the batch on the device."""
+        self.parameters.copy_(self._given)
+        return batch.sent(self.device)
+
+    def sent(self, array: np.ndarray) -> torch.Tensor:
+        """Returns an array on the device."""
+        return sent(array, self.device)
+
+    def end(self) -> None:
+        """Gives the parameters back to the agent."""
+        self._given.copy_(self.parameters)
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """Returns V of normalised observations, ``[n]``."""
         assert self.value is not None
-        with torch.no_grad():
-            return forward(self.value, self._parameters[self.policy.size :], torch.from_numpy(obs))[:, 0].numpy()
+        self.parameters.copy_(self._given)
+        return forward(self.value, self.parameters[self.policy.size :], self.sent(obs))[:, 0].cpu().numpy()
 
-    def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[np.ndarray, dict[str, float]]:
-        """Returns the gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it."""
-        config, split = self.config, self.policy.size
-        arrays = (batch.obs, batch.actions, batch.logprobs, batch.advantages)
-        obs, actions, old_logprobs, advantages = map(torch.from_numpy, arrays)
-        components = None if batch.gate is None else torch.from_numpy(batch.gate.components)
-        flat = self._parameters[:split]
-        logprobs, entropies = logprobs_and_entropy(self.policy, flat, std_floor, obs, actions, components)
+    def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[torch.Tensor, dict[str, float]]:
+        """Returns the gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it.
+
+        Nothing waits for the device unless something is logged.
+        """
+        config, split, old_logprobs = self.config, self.policy.size, batch.logprobs
+        parameters = self.parameters.detach().requires_grad_()  # the same memory
+        flat, components = parameters[:split], None if batch.gate is None else batch.gate.components
+        logprobs, entropies = logprobs_and_entropy(self.policy, flat, std_floor, batch.obs, batch.actions, components)
         if batch.gate is not None:
-            old_logprobs = old_logprobs - torch.from_numpy(batch.gate.logprobs)
+            old_logprobs = old_logprobs - batch.gate.logprobs
         logratio = logprobs - old_logprobs
         if config.algo == "ppo":
-            pg_loss = clipped_surrogate(logratio, advantages, config.clip_coef)
+            pg_loss = clipped_surrogate(logratio, batch.advantages, config.clip_coef)
         else:
-            pg_loss = reinforce_loss(logprobs, advantages)
-        entropy = entropies.mean()
-        loss, losses = pg_loss - config.ent_coef * entropy, {}
+            pg_loss = reinforce_loss(logprobs, batch.advantages)
+        losses = {"policy_loss": pg_loss, "entropy": entropies.mean()}
+        loss = pg_loss - config.ent_coef * losses["entropy"]
         if batch.gate is not None:
-            gate_loss = _gate_loss(gate_logprobs(self.policy, flat, obs, batch.gate), batch.gate, config.clip_coef)
-            loss, losses = loss + gate_loss, {"gate_loss": gate_loss.item()}
+            gate_loss = _gate_loss(
+                gate_logprobs(self.policy, flat, batch.obs, batch.gate), batch.gate, config.clip_coef
+            )
+            loss, losses = loss + gate_loss, losses | {"gate_loss": gate_loss}
         if self.value is not None and batch.returns is not None and batch.values is not None:
-            values = forward(self.value, self._parameters[split:], obs)[:, 0]
-            old_values, returns = torch.from_numpy(batch.values), torch.from_numpy(batch.returns)
-            v_loss = value_loss(values, old_values, returns, config.clip_coef if config.clip_vloss else None)
-            loss, losses = loss + config.vf_coef * v_loss, losses | {"value_loss": v_loss.item()}
-        (gradient,) = torch.autograd.grad(loss, self._parameters)
+            values = forward(self.value, parameters[split:], batch.obs)[:, 0]
+            v_loss = value_loss(values, batch.values, batch.returns, config.clip_coef if config.clip_vloss else None)
+            loss, losses = loss + config.vf_coef * v_loss, losses | {"value_loss": v_loss}
+        (gradient,) = torch.autograd.grad(loss, parameters)
         if not log:
-            return gradient.numpy(), {}
-        losses |= {"policy_loss": pg_loss.item(), "entropy": entropy.item()}
-        return gradient.numpy(), losses | ratio_statistics(logratio.detach().numpy(), config.clip_coef)
+            return gradient, {}
+        logged = {name: one.item() for name, one in losses.items()}
+        return gradient, logged | ratio_statistics(fetched(logratio.detach()), config.clip_coef)
 
 
 def _gate_loss(logprobs: torch.Tensor, gate: GateBatch, clip_coef: float) -> torch.Tensor:
     """Returns the gate's loss, a scalar, from its log-probabilities of the components that acted, ``[n]``."""
-    logratio = logprobs - torch.from_numpy(gate.logprobs)
-    return clipped_surrogate(logratio, torch.from_numpy(gate.advantages * gate.weights), clip_coef)
+    return clipped_surrogate(logprobs - gate.logprobs, gate.advantages * gate.weights, clip_coef)
 
 
 def ratio_statistics(logratio: np.ndarray, clip_coef: float) -> dict[str, float]:

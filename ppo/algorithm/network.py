@@ -71,8 +71,8 @@ def layer_inputs(spec: NetworkSpec, theta: np.ndarray, obs: np.ndarray) -> list[
 def gate_logprobs(spec: NetworkSpec, flat: torch.Tensor, obs: torch.Tensor, gate: GateBatch) -> torch.Tensor:
     """Log-probabilities of the components that acted by the gate, ``[n]``."""
     logits = forward(spec, flat, obs)[:, -spec.components :]
-    logits = logits.masked_fill(~torch.from_numpy(gate.live), -torch.inf)
-    return torch.log_softmax(logits, dim=-1).gather(1, torch.from_numpy(gate.components)[:, None])[:, 0]
+    logits = logits.masked_fill(~gate.live, -torch.inf)
+    return torch.log_softmax(logits, dim=-1).gather(1, gate.components[:, None])[:, 0]
 
 
 def logprobs_and_entropy(
@@ -89,7 +89,8 @@ def logprobs_and_entropy(
     """
     out = forward(spec, flat, obs)
     if components is not None:
-        out = out.gather(1, torch.from_numpy(spec.own_outputs(components.numpy())))
+        own = torch.from_numpy(spec.own_outputs(np.arange(spec.components))).to(out.device)
+        out = out.gather(1, own[components])
     if spec.head == "categorical":
         parts = [torch.log_softmax(out[:, part], dim=-1) for part in spec.logits]
         chosen = [log_p.gather(1, actions[:, [i]].long())[:, 0] for i, log_p in enumerate(parts)]

@@ -79,7 +79,8 @@ def check_minibatch(step: int, batch: "Batch", losses: Scalars, norm: float) -> 
     if not wrong and math.isfinite(norm):
         return
     arrays = ((name, getattr(batch, name)) for name in BATCH)
-    cause = next((name for name, array in arrays if array is not None and not np.isfinite(array).all()), None)
+    # Compared instead of asked for, so that it may be a tensor on a device as well.
+    cause = next((name for name, array in arrays if array is not None and not (abs(array) < math.inf).all()), None)
     what = f"the {wrong[0].replace('_', ' ')}" if wrong else "the norm of the gradient"
     raise NotFiniteError(step, f"the {cause} of the batch, and so {what}" if cause else what)
 

@@ -167,7 +167,11 @@ class Config:
     """Where a loss, a gradient or a parameter is not finite: stop, or skip the training step and go on. Either way it
     changes nothing."""
     gradients: Literal["manual", "autograd"] = "manual"
-    """Gradients derived by hand in NumPy, or by torch's autograd, which is slower and easier to read."""
+    """Gradients derived by hand in NumPy, or by torch's autograd, which is slower on small networks and easier to read;
+    with --device cuda always autograd."""
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    """Where the learner computes its update and fits its model: cpu, cuda for an NVIDIA GPU, or auto, for a GPU where
+    there is one and the configuration has work enough for it. Another device gives other last bits."""
     warm_start: str | None = None
     """Start from the parameters of the finished run in this directory (None: from random ones)."""
     torch_threads: int = 1

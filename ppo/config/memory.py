@@ -31,8 +31,7 @@ def check_memory(config: ResolvedConfig) -> None:
 def needed_bytes(config: ResolvedConfig, described: Description) -> dict[str, int]:
     """Returns about how many bytes the largest arrays take at the least, by the flags that they are due to."""
     obs, actions, slots = described.obs_dim, described.action_dim, config.episodes
-    outputs = sum(described.choices) or (2 * actions + (config.components > 1)) * config.components
-    parameters = sum((a + 1) * b for a, b in itertools.pairwise([obs, *config.hidden_sizes, outputs]))
+    parameters = policy_parameters(config, described)
     batch, width = slots * config.time_steps, sum(config.hidden_sizes)
     widths = " ".join(map(str, config.hidden_sizes))
     rows = batch // config.num_minibatches
@@ -47,3 +46,9 @@ def needed_bytes(config: ResolvedConfig, described: Description) -> dict[str, in
         f"--check {config.check}": NUMBER * obs * config.check // 3,
         f"--eval-episodes {config.eval_episodes}": config.eval_episodes * episode * time_step,
     }
+
+
+def policy_parameters(config: ResolvedConfig, described: Description) -> int:
+    """Returns how many parameters the policy has."""
+    outputs = sum(described.choices) or (2 * described.action_dim + (config.components > 1)) * config.components
+    return sum((a + 1) * b for a, b in itertools.pairwise([described.obs_dim, *config.hidden_sizes, outputs]))

@@ -4,7 +4,6 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from threadpoolctl import threadpool_limits
 
 from actors.job import TRAINING, Kind, Task
@@ -24,6 +23,7 @@ from ppo.evaluation.check import rounds_of
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.archiving import RunArchive
 from ppo.training.checking import compared
+from ppo.training.device import settled
 from ppo.training.job import make_job
 from ppo.training.resume import imitate_reused, restore
 from ppo.training.run_dir import RunDir
@@ -125,7 +125,7 @@ class SlotOfRun:
         self.tuning = config.problem().family == "tuning"
         if self.tuning and run_again:
             raise UsageError("--from-start: only for an environment that is no tuning problem, whose archive answers")
-        torch.set_num_threads(config.torch_threads)
+        config = settled(config, f"RUN_DIR {files.shown}")
         self._job = make_job(config, make_evaluator(config)[1], run_dir=files.path)
         self.named = self._job.description.named
         self._archive = RunArchive(config, self._job, files.path, f"RUN_DIR {files.shown}")

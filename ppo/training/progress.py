@@ -42,13 +42,13 @@ class Progress:
         if "charts/model_gain" in scalars:
             self._model = f"model {scalars['charts/model_gain']:+.2g} nats, "
 
-    def step(self, env_steps: int, timing: Timing) -> None:
-        """Shows that a training step is done, for which so many env steps were run."""
+    def step(self, env_steps: int, timing: Timing, gpu: str = "") -> None:
+        """Shows that a training step is done, for which so many env steps were run, and the use of a GPU, in words."""
         self._env_steps += env_steps
         if not self._bar.disable:
             rate = self._env_steps / max(self._bar.format_dict["elapsed"], 1e-9)
             shown = f"{self._score}{self._model}{rate:,.0f} env steps/s"
-            split = f"collect/train/broadcast {timing.split()} %"
+            split = f"collect/train/broadcast {timing.split()} %{', ' if gpu else ''}{gpu}"
             self._bar.set_postfix_str(f"{shown}, {split}", refresh=False)
             self._bar.update(0 if self._counts_evaluations else self._learner.step - self._bar.n)
 
@@ -162,7 +162,7 @@ def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list
     processes = "1 process" if use["processes"] == 1 else f"{use['processes']} processes"
     usage = f"{use['cpu_percent']:.0f} % CPU, {use['peak_memory_mb']:,.0f} MB in {processes}"
     if "gpu_percent" in use:
-        usage += f", {use['gpu_percent']:.0f} % GPU"
+        usage += f", {use['gpu_percent']:.0f} % GPU with at most {use['gpu_peak_memory_mb']:,.0f} MB"
     lines.append(("machine", usage))
     if summary["skipped_steps"]:
         lines.append(("skipped", f"{summary['skipped_steps']:,} updates whose values were not finite"))

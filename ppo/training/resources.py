@@ -10,14 +10,23 @@ SHARE = 0.005  # of the time may go into sampling: with many drivers a sample ta
 
 
 class Resources:
-    """Samples CPU and memory of this process and its descendants, and use of the machine's GPUs where NVML answers."""
+    """Samples CPU and memory of this process and its descendants, and use of GPUs where NVML answers.
 
-    def __init__(self) -> None:
+    Args:
+        gpu: the GPU that the run computes on, by NVML's name for it; None for none, and figures of all of the machine.
+
+    Attributes:
+        gpu_words: use and memory of the run's GPU in the last sample, in words; empty where it has none.
+    """
+
+    gpu_words = ""
+
+    def __init__(self, gpu: str | None = None) -> None:
         self._cpu_seconds: dict[int, float] = {}
         self._peak_memory = 0
         self._peak_processes = 0
         self._started = time.monotonic()
-        self._nvml = _open_nvml()
+        self._nvml, self._gpu_name = _open_nvml(), gpu
         self._gpu: list[tuple[float, float]] = []
         self.sample()
         self._before = sum(self._cpu_seconds.values())  # what importing torch took, say, is not the run's
@@ -43,9 +52,15 @@ class Resources:
         self._peak_memory = max(self._peak_memory, memory)
         self._peak_processes = max(self._peak_processes, len(processes))
         if self._nvml:
-            self._gpu += _gpu_use(self._nvml)
+            self._sample_gpu()
         now = time.monotonic()
         self._next = now + max(INTERVAL, (now - started) / SHARE)
+
+    def _sample_gpu(self) -> None:
+        found = _gpu_use(self._nvml, self._gpu_name)
+        self._gpu += found
+        if self._gpu_name and found:
+            self.gpu_words = f"{found[0][0]:.0f} % GPU, {found[0][1]:,.0f} MB on it"
 
     def summary(self) -> dict[str, Any]:
         """Returns what ``summary.json`` holds."""
@@ -81,18 +96,22 @@ def _open_nvml() -> Any:
     return pynvml
 
 
-def _gpu_use(nvml: Any) -> list[tuple[float, float]]:
-    """Returns (use in percent, memory in MB) of each GPU that answers."""
+def _gpu_use(nvml: Any, name: str | None) -> list[tuple[float, float]]:
+    """Returns (use in percent, memory in MB) of the GPU of this name, or of each one, that answers."""
     found: list[tuple[float, float]] = []
     try:
-        count = nvml.nvmlDeviceGetCount()
+        handles = [nvml.nvmlDeviceGetHandleByUUID(name)] if name else _all_gpus(nvml)
     except nvml.NVMLError:
         return found
-    for index in range(count):
+    for handle in handles:
         try:
-            device = nvml.nvmlDeviceGetHandleByIndex(index)
-            use, memory = nvml.nvmlDeviceGetUtilizationRates(device), nvml.nvmlDeviceGetMemoryInfo(device)
+            use, memory = nvml.nvmlDeviceGetUtilizationRates(handle), nvml.nvmlDeviceGetMemoryInfo(handle)
         except nvml.NVMLError:
             continue
         found.append((float(use.gpu), memory.used / 1e6))
     return found
+
+
+def _all_gpus(nvml: Any) -> list[Any]:
+    """Returns handles of the machine's GPUs."""
+    return [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]

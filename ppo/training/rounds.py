@@ -42,12 +42,14 @@ class Rounds:
             NotFiniteSlotError: the environment gave a value that is not finite.
             UsageError: the archive is another run's, or cannot be written to.
         """
-        started, done = time.monotonic(), None
+        started, done, phase = time.monotonic(), None, PHASE_OF.get(kind, "evaluate")
         try:
             if self.recorder:
                 self.recorder.begin(kind, step, snapshot, None if self.pool.asks else self.pool.drivers)
-            self.pool.submit(step, snapshot, kind, self.recorder)
-            done = self.pool.result()
+            with self._timing.marked("broadcast"):
+                self.pool.submit(step, snapshot, kind, self.recorder)
+            with self._timing.marked(phase):
+                done = self.pool.result()
         finally:
             if self.recorder:
                 self.recorder.end(done is not None)
@@ -62,7 +64,7 @@ class Rounds:
         if self._job.keep_failures:
             self.failed += int(np.isnan(done.trajectory.objectives[:, int(not starts_evaluated) :]).sum())
         self._timing.add("broadcast", done.broadcast)
-        self._timing.add(PHASE_OF.get(kind, "evaluate"), max(0.0, time.monotonic() - started - done.broadcast))
+        self._timing.add(phase, max(0.0, time.monotonic() - started - done.broadcast))
         return done.trajectory
 
     def _place(self, slot: Task, trajectory: Trajectory) -> str:

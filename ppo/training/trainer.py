@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-import torch
 from threadpoolctl import threadpool_limits
 
 from actors.job import TRAINING, Kind
@@ -35,6 +34,7 @@ from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.archiving import RunArchive
 from ppo.training.asking import Asks, pool_of
 from ppo.training.checking import run_check
+from ppo.training.device import gpu_in_use, ranges, settled
 from ppo.training.evaluated import evaluated, tried
 from ppo.training.job import make_job, unscaled_words
 from ppo.training.not_finite import Updates
@@ -102,13 +102,12 @@ class Trainer(Asks):
         profile: bool = False,
         collect_without_normaliser: bool = False,
     ):
-        self.config = config = resolve(config)
         self.quiet = quiet
         self.files = run_dir if isinstance(run_dir, RunDir) else RunDir(run_dir)
         if not resume:
             check_free(self.files.path)
         self._resume, self._without_normaliser = resume, collect_without_normaliser
-        torch.set_num_threads(config.torch_threads)
+        self.config = config = settled(resolve(config), f"--resume {self.files.shown}" if resume else None)
         self.evaluator, eval_starts = make_evaluator(config)
         self.job = make_job(config, eval_starts, str(self.files.path) if profile else None, self.files.path)
         self._archive = RunArchive(
@@ -118,7 +117,7 @@ class Trainer(Asks):
             check_taken_up(config, self.files, self._archive.reused)
         reused = self._archive.to_imitate()
         self.learner = make_learner(config, self.job, len(reused))
-        self._resources = Resources()
+        self._resources = Resources(gpu_in_use(config))
         self._meta = restore(self.learner, self.files, resume)
         self._kept = self.learner.step - (self._meta.get("open") is not None)  # the last step whose row is written
         self._tracker = Tracker(track, self._kept + 1)
@@ -149,7 +148,7 @@ class Trainer(Asks):
             stack.callback(self._progress.close)
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
-        self.timing = Timing(self._meta.get("timing"))
+        self.timing = Timing(self._meta.get("timing"), ranges(config))
         self.rounds = Rounds(self.pool, self.job, recorder, self.timing, int(self._meta.get("failed_evaluations", 0)))
         self._updates = Updates(self.files, int(self._meta.get("skipped_steps", 0)), self._progress.message)
         self._saved_at, self._saved_state, self._between_steps = time.monotonic(), self._state, True
@@ -230,7 +229,7 @@ class Trainer(Asks):
             if self.learner.step % self.config.checkpoint_every == 0 or self.complete or overdue:
                 self._save()
             self._resources.sample_if_due()
-            self._progress.step(env_steps, self.timing)
+            self._progress.step(env_steps, self.timing, self._resources.gpu_words)
             self._progress.failed(self.pool.failure)
             if self.pool.choice and not self._choice_shown:
                 self._choice_shown = True

@@ -101,6 +101,11 @@ def results(trainer: Trainer) -> dict[str, Any]:
 class NoResources:
     """In the place of what samples the use of the machine, which takes longer than a simulated run."""
 
+    gpu_words = ""
+
+    def __init__(self, gpu: str | None):
+        pass
+
     def sample_if_due(self) -> None:
         pass
 

@@ -156,7 +156,8 @@ class CandidatesLearner(ModelLearner):
         if not self._with_networks:
             return
         evidence = self.surrogate.evidence
-        networks = Ensemble(self.surrogate.whole, evidence.states, evidence.values, self._rng(7))
+        whole, device = self.surrogate.whole, self.config.device
+        networks = Ensemble(whole, evidence.states, evidence.values, self._rng(7), device)
         start = self._candidates[0]
         live = np.arange(start.spec.components) == Policy(start).live[0]
         start = dataclasses.replace(start, version=self.step, live=None if live.all() else live, critic=None)

@@ -1,11 +1,13 @@
 """The models of constraints: what they are fitted to, and the margin that a law keeps."""
 
 import numpy as np
+import torch
 
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.model.evidence import Evidence, some_of
 from ppo.algorithm.model.fits import Fit, fit_of, state_of
-from ppo.algorithm.model.gaussian_process import factored, first_guesses, fit
+from ppo.algorithm.model.fitting import fit
+from ppo.algorithm.model.gaussian_process import factored, first_guesses
 from ppo.algorithm.model.limits import Limits
 from ppo.algorithm.model.region import Avoided, Region
 from ppo.algorithm.state import State, part_of, prefixed
@@ -21,14 +23,15 @@ class ConstraintModels:
     Args:
         spec: the policy's network.
         count: number of constraints; without any there is nothing to fit.
+        device: where torch computes the likelihood of fits; None for NumPy.
 
     Attributes:
         margin: how far within the limits knobs are to be, in standard deviations of each, ``[count]``.
     """
 
-    def __init__(self, spec: NetworkSpec, count: int):
+    def __init__(self, spec: NetworkSpec, count: int, device: torch.device | None = None):
         self.margin = np.full(count, FIRST_MARGIN)
-        self._spec, self._fits = spec, list[Fit]()
+        self._spec, self._device, self._fits = spec, device, list[Fit]()
         self._last: tuple[tuple, Avoided | None] = (), None
 
     def fit(self, evidence: Evidence, taken: np.ndarray, most: int, anew: bool) -> None:
@@ -46,7 +49,7 @@ class ConstraintModels:
             if hyper is None or anew:
                 starts = first_guesses(evidence.states.shape[1]) if hyper is None else [hyper]
                 values, steps = evidence.constraints[some, number], STEPS if hyper is None else FURTHER_STEPS
-                hyper = fit(evidence.states[some], values, starts, steps)
+                hyper = fit(evidence.states[some], values, starts, steps, self._device)
             found.append(Fit(taken, hyper))
         self._fits = found
 

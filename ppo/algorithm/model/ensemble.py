@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from actors.step_limit import StepLimit
+from ppo.algorithm.device import fetched, sent
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 
 NETWORKS, WIDTHS = 4, (64, 64)
@@ -31,13 +32,22 @@ class Ensemble:
         states: where f was evaluated, ``[n, dims]``.
         values: f there, ``[n]``.
         rng: draws the first parameters and the minibatches.
+        device: where it is trained, by torch's name; it predicts in NumPy.
     """
 
-    def __init__(self, process: GaussianProcess, states: np.ndarray, values: np.ndarray, rng: np.random.Generator):
+    def __init__(
+        self,
+        process: GaussianProcess,
+        states: np.ndarray,
+        values: np.ndarray,
+        rng: np.random.Generator,
+        device: str = "cpu",
+    ):
         self._process = process
         targets = process.warped(values)
         self._level, self._scale = float(targets.mean()), float(targets.std()) or 1.0
-        self._layers = trained(_drawn(states.shape[1], rng), states, (targets - self._level) / self._scale, rng)
+        targets = (targets - self._level) / self._scale
+        self._layers = trained(_drawn(states.shape[1], rng), states, targets, rng, torch.device(device))
 
     limit: StepLimit | None = None  # only a process has one
 
@@ -72,20 +82,24 @@ class Ensemble:
         return [*values, values[-1] @ weight + bias]
 
 
-def trained(layers: Layers, states: np.ndarray, targets: np.ndarray, rng: np.random.Generator) -> Layers:
+def trained(
+    layers: Layers, states: np.ndarray, targets: np.ndarray, rng: np.random.Generator, device: torch.device
+) -> Layers:
     """Returns the parameters after training on states ``[n, dims]`` and targets ``[n]`` of mean 0 and variance 1.
 
     In single precision, whose rounding is far below what minibatches differ by.
     """
-    parameters = [torch.tensor(array, dtype=torch.float32, requires_grad=True) for layer in layers for array in layer]
-    x, y = (torch.tensor(array, dtype=torch.float32) for array in (states, targets))
+    x, y = (torch.tensor(array, dtype=torch.float32, device=device) for array in (states, targets))
+    parameters = [torch.tensor(array, dtype=x.dtype, device=device) for layer in layers for array in layer]
+    for one in parameters:
+        one.requires_grad_()
     adam = torch.optim.Adam(parameters, RATE)
     rates = torch.optim.lr_scheduler.OneCycleLR(
         adam, RATE, STEPS, pct_start=WARMUP, final_div_factor=RATE / 25 / LAST_RATE
     )
-    minibatches = _minibatches(len(states), rng)
+    minibatches = _minibatches(len(states), rng, device)
     for _ in range(STEPS):
-        rows = torch.from_numpy(next(minibatches))
+        rows = next(minibatches)
         values = x[rows].expand(NETWORKS, -1, -1)
         for weight, bias in zip(parameters[:-2:2], parameters[1:-2:2], strict=True):
             values = torch.tanh(torch.baddbmm(bias, values, weight))
@@ -95,7 +109,7 @@ def trained(layers: Layers, states: np.ndarray, targets: np.ndarray, rng: np.ran
         loss.backward()
         adam.step()
         rates.step()
-    arrays = [one.detach().numpy().astype(np.float64) for one in parameters]
+    arrays = [fetched(one.detach()).astype(np.float64) for one in parameters]
     return list(zip(arrays[::2], arrays[1::2], strict=True))
 
 
@@ -108,11 +122,11 @@ def _drawn(dims: int, rng: np.random.Generator) -> Layers:
     ]
 
 
-def _minibatches(n: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def _minibatches(n: int, rng: np.random.Generator, device: torch.device) -> Iterator[torch.Tensor]:
     """Yields the rows of minibatches without end: each pass takes all rows once, in another order, but for a rest."""
     size = min(n, MINIBATCH)
     while True:
-        order = rng.permutation(n)
+        order = sent(rng.permutation(n), device)
         for first in range(0, n - size + 1, size):
             yield order[first : first + size]
 

@@ -14,7 +14,6 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
-from scipy.optimize import minimize
 
 from actors.critic import Critic, stretched, unwarped
 from actors.kernels import KERNEL_NAMES, KernelName
@@ -245,38 +244,13 @@ class GaussianProcess:
         moved = -place / (hyper.warp + place)
         moved = moved if hyper.side == "low" else -moved
         by_warp = self.weights @ moved / self.variance + (hyper.warp / (hyper.warp + place)).sum()
-        prior, prior_slopes = _prior(hyper)
-        return float(loss + prior), np.array([*slopes, by_warp]) + prior_slopes
+        beside, beside_slopes = prior(hyper)
+        return float(loss + beside), np.array([*slopes, by_warp]) + beside_slopes
 
     @property
     def _place(self) -> np.ndarray:
         """Returns how far the values lie from the end that the warp stretches, as shares of their range, ``[n]``."""
         return self.hyperparameters.warp * np.expm1(np.abs(self.targets))
-
-
-def fit(states: np.ndarray, values: np.ndarray, starts: list[Hyperparameters], steps: int) -> Hyperparameters:
-    """Returns the hyperparameters of most marginal likelihood that SciPy's L-BFGS-B finds from the starts.
-
-    Args:
-        states: ``[n, dims]``.
-        values: ``[n]``, finite.
-        starts: where to start from.
-        steps: iterations from each.
-    """
-    dims = states.shape[1]
-    bounds = np.log([LENGTHS] * dims + [(LEAST_NOISE, MOST_NOISE), WARPS])
-    found = []
-    for start in starts:
-
-        def loss(logs: np.ndarray, start: Hyperparameters = start) -> tuple[float, np.ndarray]:
-            try:
-                return GaussianProcess(states, values, start.at(logs)).loss_and_slopes()
-            except np.linalg.LinAlgError:
-                return 1e10, np.zeros(len(logs))
-
-        result = minimize(loss, start.logs, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-        found.append((float(result.fun), start.at(result.x)))
-    return min(found, key=lambda pair: pair[0])[1]
 
 
 def factored(
@@ -290,7 +264,7 @@ def factored(
             hyper = replace(hyper, noise=10 * hyper.noise)
 
 
-def _prior(hyper: Hyperparameters) -> tuple[float, np.ndarray]:
+def prior(hyper: Hyperparameters) -> tuple[float, np.ndarray]:
     """Returns the loss of a log-normal prior of the length scales, wider in more dimensions, and its slopes."""
     dims = len(hyper.lengths)
     offset = (np.log(hyper.lengths) - np.log(2 * dims**0.5)) / 3**0.5

@@ -69,7 +69,7 @@ class ModelLearner(Learner):
         super().__init__(config, spec)
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
         assert config.evaluations is not None, "a model needs a budget"
-        self.surrogate = Surrogate(spec, reused + config.evaluations, job.description.constraints)
+        self.surrogate = Surrogate(spec, reused + config.evaluations, job.description.constraints, config.device)
         self.surrogate.take_coordinates(job.description.coordinates)
         self.surrogate.step_limit = job.limit
         self._job, self._imagined, self._collected, self._kept = job, 0, 0, False

@@ -6,15 +6,16 @@ from actors.policy import Policy
 from actors.snapshot import NetworkSpec
 from actors.step_limit import StepLimit
 from env.objectives import Objective
+from ppo.algorithm.device import gpu_of
 from ppo.algorithm.model.constraints import ConstraintModels
 from ppo.algorithm.model.evidence import Evidence, some_of
 from ppo.algorithm.model.fits import Fit, fit_of, mean_gain, state_of
+from ppo.algorithm.model.fitting import fit
 from ppo.algorithm.model.frame import Frame, nearest
 from ppo.algorithm.model.gaussian_process import (
     GaussianProcess,
     Hyperparameters,
     first_guesses,
-    fit,
     nearly_polynomial,
     of_pairs,
 )
@@ -49,6 +50,7 @@ class Surrogate(Objective):
         spec: the policy's network.
         capacity: evaluations that there will be at the most.
         constraints: their number.
+        device: where the likelihood of fits is computed, by torch's name.
 
     Attributes:
         evidence: all evaluations so far.
@@ -62,12 +64,12 @@ class Surrogate(Objective):
     vectorised = True  # the slots of an imagined step are always evaluated together
     step_limit: StepLimit | None = None
 
-    def __init__(self, spec: NetworkSpec, capacity: int, constraints: int = 0):
+    def __init__(self, spec: NetworkSpec, capacity: int, constraints: int = 0, device: str = "cpu"):
         self.knobs, self.conditions = spec.action_dim, spec.obs_dim - spec.action_dim
-        self.evidence, self.limits = Evidence(self.dims, capacity, constraints), ConstraintModels(spec, constraints)
-        self.gain, self.refitted = FIRST_GAIN, False
-        self._spec, self._fitted_at = spec, 0
-        self._lead, self._local_from = 0.0, 0.0
+        self._spec, self._fitted_at, self._gpu = spec, 0, gpu_of(device)
+        self.evidence = Evidence(self.dims, capacity, constraints)
+        self.limits = ConstraintModels(spec, constraints, self._gpu)
+        self.gain, self.refitted, self._lead, self._local_from = FIRST_GAIN, False, 0.0, 0.0
         self._whole: Fit | None = None
         self._local: Fit | None = None
         self._earlier: Fit | None = None
@@ -220,7 +222,7 @@ class Surrogate(Objective):
     ) -> Hyperparameters:
         states = self.evidence.states[taken]
         coordinates = states if frame is None else frame.coordinates(states)
-        return fit(coordinates, self.evidence.values[taken], guesses, steps)
+        return fit(coordinates, self.evidence.values[taken], guesses, steps, self._gpu)
 
     def _guesses(self, n: int) -> list[Hyperparameters]:
         """Returns where a fit starts: from the last hyperparameters, and while it is quick from scratch."""

@@ -44,3 +44,22 @@ def test_a_restored_optimiser_goes_on_in_the_same_bits(dtype):
         copy.step(theirs, gradient, 0.1)
     assert theirs.tobytes() == ours.tobytes()
     assert all(np.array_equal(state[name], array) for name, array in kept.items())  # and is not shared
+
+
+def test_tensors_are_stepped_as_arrays_are_and_have_the_same_state():
+    rng = np.random.default_rng(0)
+    ours = rng.normal(size=50)
+    theirs = torch.tensor(ours)
+    adam, other = Adam(50), Adam(50, device=torch.device("cpu"))
+    for step in range(30):
+        gradient = rng.normal(size=50) * 10.0 ** rng.integers(-8, 3, 50)
+        adam.step(ours, gradient, 0.1 / (step + 1))
+        other.step(theirs, torch.from_numpy(gradient), 0.1 / (step + 1))
+        assert theirs.numpy() == pytest.approx(ours, rel=1e-13, abs=1e-15)
+        assert all(other.state()[name] == pytest.approx(array, rel=1e-13) for name, array in adam.state().items())
+    again = Adam(50, device=torch.device("cpu"))
+    again.restore(other.state())
+    copy = theirs.clone()
+    for one, parameters in ((other, theirs), (again, copy)):
+        one.step(parameters, torch.ones(50, dtype=torch.float64), 0.1)
+    assert torch.equal(copy, theirs)

@@ -10,7 +10,9 @@ import torch
 from actors import NetworkSpec
 from actors.seeding import Stream, generator
 from ppo import Config, resolve
+from ppo.algorithm.adam import Adam
 from ppo.algorithm.agent import Agent
+from ppo.algorithm.manual_gradients import ManualGradients
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
 from tests.ppo.algorithm.batches import SPECS, batch_for
 
@@ -153,3 +155,33 @@ def test_a_single_gaussian_starts_as_it_did_before_there_were_components():
     rng = torch.Generator().manual_seed(int(generator(3, 0, Stream.INIT).integers(2**62)))
     expected = initial_parameters(spec, rng, config.init_std, knobs=2)
     assert Agent(spec, config).theta.tobytes() == expected.numpy().tobytes()
+
+
+def test_torch_has_parameters_of_its_own_and_takes_over_the_agents_each_time():
+    """As on a device whose memory is another one: nothing goes there or comes back but by a transfer."""
+    changes = {"gradients": "autograd", "update_damping": 0.8}
+    an_agent, other, batch = agent(**changes), agent(seed=1, **changes), batch_for(SPECS[0])
+    obs, before = batch.obs, an_agent.parameters.copy()
+    networks = an_agent._networks
+    networks.begin(batch)
+    networks.parameters += 1
+    assert an_agent.parameters.tobytes() == before.tobytes()
+    other.parameters[:] = before  # as a warm start and a model do
+    assert other.values(obs).tobytes() == an_agent.values(obs).tobytes()
+    other.config = an_agent.config  # the seed is the key of the shuffles
+    for one in (an_agent, other):
+        one.update(batch, 0, 1e-2, 0.1)
+    assert an_agent.parameters.tobytes() == other.parameters.tobytes() != before.tobytes()
+
+
+@pytest.mark.parametrize("changes", [{}, {"num_minibatches": 1}, {"norm_adv": False, "max_grad_norm": 1e-3}])
+def test_an_update_by_torch_is_that_by_hand_in_full_precision(changes):
+    ours, theirs = (agent(gradients=how, **changes) for how in ("manual", "autograd"))
+    ours._networks = ManualGradients(
+        ours.policy, ours.value, torch.from_numpy(ours.parameters), ours.config, np.float64
+    )
+    ours.adam = Adam(len(ours.parameters))
+    for step in range(3):
+        losses = [one.update(batch_for(SPECS[0], seed=step), step, 1e-2, 0.1) for one in (ours, theirs)]
+        assert losses[1] == pytest.approx(losses[0], rel=1e-8, abs=1e-10)
+        assert theirs.parameters == pytest.approx(ours.parameters, rel=1e-8, abs=1e-10)

@@ -11,7 +11,8 @@ from env.objectives.evaluation import evaluate
 from env.objectives.given import objective_class
 from ppo.algorithm.components import frozen, label_components, label_of, label_values
 from ppo.algorithm.model.amortise import Targets, assigned, regressed, several
-from ppo.algorithm.model.gaussian_process import factored, first_guesses, fit
+from ppo.algorithm.model.fitting import fit
+from ppo.algorithm.model.gaussian_process import factored, first_guesses
 from ppo.algorithm.model.search import prospect
 from tests.ppo.algorithm.several import learned, learner_and_collector
 from tests.problems import modes

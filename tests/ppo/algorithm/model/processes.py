@@ -6,7 +6,8 @@ import numpy as np
 
 from actors import NetworkSpec, Policy, Snapshot
 from env import Objective
-from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, factored, first_guesses, fit
+from ppo.algorithm.model.fitting import fit
+from ppo.algorithm.model.gaussian_process import GaussianProcess, Hyperparameters, factored, first_guesses
 
 HYPER = {side: Hyperparameters(np.array([0.7, 1.5, 3.0]), 0.02, 0.3, side) for side in ("low", "high")}
 

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 
 from ppo.algorithm.model import ensemble as module
 from ppo.algorithm.model.ensemble import Ensemble
 from ppo.algorithm.model.gaussian_process import factored, first_guesses
 from tests.problems import Quadratic
+
+CPU = torch.device("cpu")
 
 
 def evaluations(n, seed=0):
@@ -81,7 +84,7 @@ def test_the_window_is_the_whole_range(networks):
 
 def test_a_pass_takes_each_evaluation_once(monkeypatch):
     monkeypatch.setattr(module, "MINIBATCH", 4)
-    minibatches = module._minibatches(12, np.random.default_rng(0))
+    minibatches = module._minibatches(12, np.random.default_rng(0), CPU)
     for _ in range(3):
         assert sorted(np.concatenate([next(minibatches) for _ in range(3)]).tolist()) == list(range(12))
-    assert len(next(module._minibatches(3, np.random.default_rng(0)))) == 3
+    assert len(next(module._minibatches(3, np.random.default_rng(0), CPU))) == 3

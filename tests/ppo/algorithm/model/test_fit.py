@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from actors.kernels import KERNEL_NAMES, correlation
 from env import OBJECTIVES
-from ppo.algorithm.model import gaussian_process as module
+from ppo.algorithm.model import fitting as module
+from ppo.algorithm.model.fitting import Likelihood, fit
 from ppo.algorithm.model.gaussian_process import (
     LEAST_NOISE,
     LENGTHS,
@@ -16,13 +18,12 @@ from ppo.algorithm.model.gaussian_process import (
     Hyperparameters,
     factored,
     first_guesses,
-    fit,
     nearly_polynomial,
     of_pairs,
 )
 from tests.ppo.algorithm.model.processes import drawn
 
-RADIAL = "matern", "rbf"
+RADIAL, CPU = ("matern", "rbf"), torch.device("cpu")
 RNG_STATES = np.random.default_rng(5).uniform(-1, 1, (9, 2))
 
 
@@ -212,6 +213,43 @@ def test_of_two_equal_points_that_differ_in_f_the_mean_is_expected():
     for start in first_guesses(2):
         ours = factored(states, np.array([1.0, 3.0]), start)
         assert ours.mean(states) == pytest.approx(ours.targets.mean())
+
+
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(("noise", "warp"), [(1e-6, 1e-3), (0.02, 0.3), (3.0, 30.0)])
+def test_torch_computes_the_loss_and_the_slopes_that_numpy_does(noise, warp, side, kernel):
+    states, values = repeated(*drawn(40))
+    hyper = Hyperparameters(np.array([0.7, 1.5, 3.0]), noise, warp, side, kernel)
+    loss, slopes = GaussianProcess(states, values, hyper).loss_and_slopes()
+    found, by_torch = Likelihood(states, values, CPU).loss_and_slopes(hyper)
+    assert found == pytest.approx(loss, rel=1e-8)
+    assert by_torch == pytest.approx(slopes, rel=1e-6, abs=1e-6)
+
+
+def test_where_torch_cannot_factor_a_covariance_a_fit_goes_on_from_elsewhere(monkeypatch):
+    monkeypatch.setattr(module, "LEAST_NOISE", 1e-25)
+    states, values = drawn(20)
+    states, values = np.tile(states, (3, 1)), np.tile(values, 3)
+    hyper = Hyperparameters(np.full(3, 1.5), 1e-19, 1.0, "low")
+    with pytest.raises(torch.linalg.LinAlgError):
+        Likelihood(states, values, CPU).loss_and_slopes(hyper)
+    assert fit(states, values, [hyper, first_guesses(3)[2]], 3, CPU).side == "high"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_fit_by_torch_finds_what_one_by_numpy_does(seed):
+    states, values = of_process("matern", 80, (0.4, 1.2, 5.0), 1e-2, seed)
+    ours, theirs = (fit(states, values, first_guesses(3), 200, device) for device in (None, CPU))
+    assert (ours.side, ours.kernel) == (theirs.side, theirs.kernel)
+    losses = [GaussianProcess(states, values, one).loss_and_slopes()[0] for one in (ours, theirs)]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-3)
+
+
+@pytest.mark.parametrize(("states", "values"), DEGENERATE.values(), ids=DEGENERATE)
+def test_whatever_is_given_a_fit_by_torch_is_finite(states, values):
+    for start in [*first_guesses(2), of_pairs(2)]:
+        assert np.isfinite(fit(states, values, [start], 15, CPU).logs).all()
 
 
 @pytest.mark.parametrize("kernel", KERNEL_NAMES)

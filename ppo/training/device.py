@@ -1,0 +1,91 @@
+"""Where a run computes: on the processor, or on a GPU, which is settled before anything is made.
+
+Whether there is a GPU is not in a configuration, so ``--device auto`` is settled once, at the start of a run, and
+``config.json`` holds what came of it.
+"""
+
+import contextlib
+import dataclasses
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from env.description import Description
+from env.errors import UsageError
+from ppo.algorithm.model.surrogate import FITTED
+from ppo.config import ResolvedConfig
+from ppo.config.memory import policy_parameters
+
+LEAST_WORK = 100_000_000  # parameters of the policy times rows of a minibatch from which on a GPU is worth its calls
+LEAST_FITTED = 1000  # evaluations that a fit of a model takes, likewise
+
+
+def settled(config: ResolvedConfig, begun: str | None = None) -> ResolvedConfig:
+    """Makes torch ready for a run, and returns the configuration with the device that the run computes on.
+
+    On a GPU gradients are autograd's, and torch uses algorithms that give the same bits each time.
+
+    Args:
+        config: what to train.
+        begun: how a message names a run that was begun before, and has its device; None for a new one.
+
+    Raises:
+        UsageError: a GPU is asked for, and torch finds none.
+    """
+    torch.set_num_threads(config.torch_threads)
+    if config.device == "cpu":
+        return config
+    pays = config.device == "cuda" or pays_on_gpu(config, config.problem().describe())
+    missing = why_no_gpu() if pays else "too little work"
+    if missing and config.device == "cuda":
+        if begun:
+            raise UsageError(
+                f"{begun}: was begun with --device cuda, and {missing}; go on with it where there is a GPU"
+            )
+        raise UsageError(f"--device cuda: {missing}; use --device cpu, or auto for a GPU only where there is one")
+    if missing:
+        return dataclasses.replace(config, device="cpu")
+    repeat_bits()
+    return dataclasses.replace(config, device="cuda", gradients="autograd")
+
+
+def pays_on_gpu(config: ResolvedConfig, described: Description) -> bool:
+    """Returns whether a configuration has work enough for a GPU, by its sizes alone; docs/running.md says why."""
+    rows = config.episodes * config.time_steps // config.num_minibatches
+    fitted = min(config.evaluations or 0, FITTED.of(described.obs_dim)) if config.model != "none" else 0
+    return policy_parameters(config, described) * rows >= LEAST_WORK or fitted >= LEAST_FITTED
+
+
+def why_no_gpu() -> str:
+    """Returns why torch cannot compute on a GPU here; nothing where it can."""
+    if not torch.backends.cuda.is_built():
+        return f"torch {torch.__version__} is built without CUDA"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a driver that is too old, say: the line below is to be the only one
+        if not torch.cuda.is_available():
+            return "torch finds no GPU on this machine"
+        try:
+            torch.zeros(1, device="cuda")
+        except RuntimeError as error:  # it is taken by another process, or has no memory left
+            return f"the GPU cannot be used ({str(error).splitlines()[0]})"
+    return ""
+
+
+def repeat_bits() -> None:
+    """Has torch take only algorithms that give the same bits each time on a GPU, in full precision."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first product is computed
+    torch.use_deterministic_algorithms(True)
+    torch.set_float32_matmul_precision("highest")  # no TF32
+
+
+def gpu_in_use(config: ResolvedConfig) -> str | None:
+    """Returns how NVML names the GPU that a settled configuration computes on; None for the processor."""
+    return f"GPU-{torch.cuda.get_device_properties('cuda').uuid}" if config.device == "cuda" else None
+
+
+def ranges(config: ResolvedConfig) -> Callable[[str], Any]:
+    """Returns what marks a block by name for a profiler of GPUs (NVTX); on the processor it does nothing."""
+    return torch.cuda.nvtx.range if config.device == "cuda" else contextlib.nullcontext
