@@ -13,9 +13,12 @@ import torch
 
 from env import UsageError
 from ppo import Config, resolve
+from ppo.algorithm.device import gpu_of
+from ppo.algorithm.model import make_learner
 from ppo.config.file import read_config
 from ppo.training import device as module
 from ppo.training.device import gpu_in_use, pays_on_gpu, ranges, settled, why_no_gpu
+from ppo.training.job import make_job
 from ppo.training.one_slot import SlotOfRun
 from ppo.training.run_dir import RunDir
 from ppo.training.soundness import changed_field, result_fields
@@ -78,6 +81,12 @@ def test_on_a_gpu_only_algorithms_of_which_the_bits_repeat_are_taken(as_if_found
 def test_whether_a_gpu_pays_follows_from_the_sizes(changes, pays):
     config = resolve(dataclasses.replace(LARGE, **changes))
     assert pays_on_gpu(config, config.problem().describe()) == pays
+
+
+def test_a_model_has_the_device_of_the_configuration():
+    for name in ("cpu", "cuda"):
+        config = resolve(Config(evaluations=60, device=name))
+        assert make_learner(config, make_job(config, None)).surrogate._gpu == gpu_of(name)
 
 
 @WITHOUT_GPU

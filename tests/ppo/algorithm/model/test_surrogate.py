@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import norm
 
 from actors import NetworkSpec, Policy, Snapshot
-from ppo.algorithm.model import selection
+from ppo.algorithm.model import constraints, selection
 from ppo.algorithm.model import surrogate as module
 from ppo.algorithm.model.amortise import Targets, regressed
 from ppo.algorithm.model.selection import Count
@@ -34,9 +35,9 @@ def fits(monkeypatch):
     """Returns how many points each fit so far was given, from where it started, and how many steps it took."""
     calls, original = [], module.fit
 
-    def counted(states, values, starts, steps):
+    def counted(states, values, starts, steps, device):
         calls.append((len(values), [(start.kernel, start.side, *start.logs) for start in starts], steps))
-        return original(states, values, starts, steps)
+        return original(states, values, starts, steps, device)
 
     monkeypatch.setattr(module, "fit", counted)
     return calls
@@ -454,3 +455,22 @@ def test_few_evaluations_and_equal_ones_are_fitted(n, equal):
         assert not equal or predicted.tolist() == values.tolist()
     if n > 1:
         assert np.isfinite(made.score(states[n:], values[n:])["charts/model_gain"])
+
+
+def test_all_fits_are_computed_where_the_configuration_says(monkeypatch):
+    """Nothing is computed on that device here: the fits are asked for, and give their first start."""
+    devices = []
+
+    def asked(states, values, starts, steps, device):
+        devices.append(device)
+        return starts[0]
+
+    for owner in (module, constraints):
+        monkeypatch.setattr(owner, "fit", asked)
+    for name, expected in (("cpu", None), ("cuda", torch.device("cuda"))):
+        devices.clear()
+        made = Surrogate(POLICY.spec, 60, 1, name)
+        states = np.random.default_rng(0).uniform(-1, 1, (40, 3))
+        made.evidence.add(states, states[:, 0] ** 2, states[:, 2:])
+        made.fit(POLICY, 0.0)
+        assert len(devices) >= 2 and set(devices) == {expected}
