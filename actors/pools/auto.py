@@ -86,6 +86,11 @@ class AutoPool(Pool):
         return self._pool.restarts
 
     @property
+    def beside(self) -> bool:  # type: ignore[override]
+        """Whether slots are run beside the caller of ``result``, as they are once there are drivers."""
+        return self._pool.beside
+
+    @property
     def failure(self) -> str:  # type: ignore[override]
         """Why an evaluation of f failed, the first one that the pool knows of; empty for none."""
         return self._pool.failure
@@ -146,6 +151,9 @@ class AutoPool(Pool):
             return ROLLOUT_SECONDS + min(first.broadcast(snapshot) for _ in range(MESSAGE_ROUNDS)), first.cores
         finally:
             first.close()
+
+    def stop(self) -> None:
+        self._pool.stop()
 
     def close(self) -> None:
         self._pool.close()

@@ -19,6 +19,13 @@ from actors.pools.failed_slots import FailedSlots
 from actors.snapshot import Snapshot
 from actors.trajectory import Layout, Merger, Trajectory
 
+WATCH_SECONDS = 0.1
+"""How often it is looked for what nothing tells of: threads that are past their time, and that a round is given up."""
+
+
+class StoppedError(BaseException):
+    """A round was given up, since ``Pool.stop`` was called. No Exception, which is a driver's."""
+
 
 class DriverError(RuntimeError):
     """A driver failed; its ``__cause__`` holds the driver's own traceback.
@@ -99,9 +106,11 @@ class Pool(ABC):
         choice: how many drivers were chosen and why, where that was left to the pool.
         failure: why an evaluation of f failed, the first one that the pool knows of; empty for none.
         asks: whether slots are run by nobody, and the points of a round are asked.
+        beside: whether slots are run beside the caller of ``result``, which waits for them.
+        stopped: whether ``stop`` was called.
     """
 
-    asks = False
+    asks = beside = stopped = False
     restarts = 0
     choice = ""
     failure = ""
@@ -127,7 +136,12 @@ class Pool(ABC):
 
         Raises:
             DriverError: a slot raised an exception, or cannot be run.
+            StoppedError: another thread has called ``stop``.
         """
+
+    def stop(self) -> None:
+        """Lets ``result``, in which another thread waits, give up the round within a moment. There is no other then."""
+        self.stopped = True
 
     @abstractmethod
     def close(self) -> None:

@@ -13,12 +13,13 @@ Slots are pure, so running one twice is harmless: the first copy of a slot count
 task carries the number of its round, which the answer repeats, so that an answer from before is told apart.
 """
 
+import threading
 import weakref
 from typing import Any
 
 from actors.job import Job, Kind, Task
 from actors.pools import protocol
-from actors.pools.base import DriverError, Pool, Record, RoundResult, shares
+from actors.pools.base import WATCH_SECONDS, DriverError, Pool, Record, RoundResult, StoppedError, shares
 from actors.pools.fleet import Event, Fleet, Handle
 from actors.pools.roster import Driver, Roster
 from actors.pools.round import Round, tasks_worth_dealing
@@ -48,6 +49,8 @@ class DealingPool(Pool):
         timeout: seconds that a task, or a start, may take before the driver is replaced, and that may pass without any
             driver; 0 for no limit.
     """
+
+    beside = True
 
     def __init__(self, job: Job, fleet: Fleet[Any], drivers: int, timeout: float):
         super().__init__(job, drivers)
@@ -94,6 +97,8 @@ class DealingPool(Pool):
         current = self._round
         assert current is not None, "submit comes before result"
         while not current.complete:
+            if self.stopped:
+                raise StoppedError
             self._deal(current)
             self._handle_events()
         self._fleet.rest()
@@ -156,6 +161,8 @@ class DealingPool(Pool):
         """
         deadline = self._roster.deadline if len(self._roster) else self._alone_until
         timeout = None if deadline == float("inf") else max(0.0, deadline - self._fleet.now())
+        if threading.current_thread() is not threading.main_thread():  # which alone a signal would wake
+            timeout = WATCH_SECONDS if timeout is None else min(timeout, WATCH_SECONDS)
         for event in self._fleet.wait(timeout):
             self._handle(event)
         while (late := self._roster.overdue(self._fleet.now())) is not None:

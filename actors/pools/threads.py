@@ -1,27 +1,23 @@
 """Drivers as threads of this process, or none at all."""
 
 import functools
-import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
 from threadpoolctl import threadpool_limits
 
 from actors.job import Job, Kind, Task
-from actors.pools.base import DriverError, Pool, Record, RoundResult, halves, shares
+from actors.pools.base import WATCH_SECONDS, DriverError, Pool, Record, RoundResult, StoppedError, halves, shares
+from actors.pools.daemon_threads import DaemonThreads
 from actors.pools.failed_slots import FailedSlots
 from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Merger, Trajectory
 from env.errors import ContractError, UsageError
-
-WATCH_SECONDS = 0.1
-"""How often it is looked for threads that are past their time."""
 
 
 class _SlotFailedError(Exception):
@@ -133,43 +129,6 @@ def _run_task(collector: Collector, task: Task) -> Trajectory:
         raise _SlotFailedError(task.alone(collector.slot)) from error
 
 
-class _Threads:
-    """Threads that do not keep the program from ending, since one that is stuck cannot be ended."""
-
-    def __init__(self, count: int):
-        self._calls: queue.SimpleQueue[tuple[Future, Callable[[], None]] | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        for _ in range(count):
-            self.add()
-
-    def add(self) -> None:
-        """Starts one more."""
-        name = f"driver-{len(self._threads)}"
-        self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
-        self._threads[-1].start()
-
-    def _work(self) -> None:
-        while (given := self._calls.get()) is not None:
-            future, call = given
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
-
-    def submit(self, call: Callable[[], None]) -> Future:
-        """Lets the first thread that is free make a call."""
-        future: Future = Future()
-        self._calls.put((future, call))
-        return future
-
-    def close(self, stuck: int) -> None:
-        """Ends all threads but those that are stuck, of which there are so many."""
-        for _ in self._threads:
-            self._calls.put(None)
-        while sum(thread.is_alive() for thread in self._threads) > stuck:
-            time.sleep(1e-3)
-
-
 class ThreadPool(Pool):
     """Drivers as threads of this process: the thesis's pseudo-distributed mode. Without drivers, no threads at all.
 
@@ -188,7 +147,8 @@ class ThreadPool(Pool):
         super().__init__(job, drivers)
         self._timeout = timeout
         self._collectors = [Collector(job, index) for index in range(max(drivers, 1))]
-        self._threads = _Threads(drivers) if drivers else None
+        self._threads = DaemonThreads(drivers, "driver") if drivers else None
+        self.beside = drivers > 0
         self._abandoned = 0
         self._blas = threadpool_limits(1, "blas")
         self._round: _Round | None = None
@@ -236,7 +196,7 @@ class ThreadPool(Pool):
         running = {collector.driver: self._start(current, collector) for collector in workers}
         try:
             self._wait(current, running)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StoppedError):
             current.end()
             self._wait(current, running)
             raise
@@ -252,8 +212,11 @@ class ThreadPool(Pool):
 
         Raises:
             TookTooLongError: there are such, and it does not.
+            StoppedError: the round is to be given up, and has not ended yet.
         """
         while left := [one for one in running.values() if not one.done()]:
+            if self.stopped and not current.ended:
+                raise StoppedError
             late = current.late(self._timeout) if self._timeout else {}
             if self.job.keep_failures:
                 for driver, one in late.items():
@@ -262,7 +225,7 @@ class ThreadPool(Pool):
                 current.end()
                 if len(late) == len(left):
                     raise TookTooLongError(next(iter(late.values())).task)
-            wait(left, WATCH_SECONDS if self._timeout else None, FIRST_COMPLETED)
+            wait(left, WATCH_SECONDS, FIRST_COMPLETED)
 
     def _replace(self, current: _Round, driver: int, late: _Running, running: dict[int, Future]) -> None:
         """Gives up a thread that is past its time, with its collector, and starts others in their places."""

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 import traceback
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 from actors import NetworkSpec, Snapshot
 from actors.job import Kind, Task
-from actors.pools.base import DriverError
+from actors.pools.base import DriverError, StoppedError
 from actors.pools.factory import make_pool
 from tests.actors.pools.rounds import job, run, same, snapshot
 from tests.problems import Quadratic
@@ -81,3 +83,31 @@ def test_a_drivers_exception_is_raised_with_its_traceback(backend, drivers):
     trace = "".join(traceback.format_exception(caught.value.__cause__))
     assert 'raise ValueError("the probe lost contact")' in trace
     assert "tests/problems.py" in trace
+
+
+@pytest.mark.parametrize("backend", ["process", "thread"])
+def test_a_round_is_given_up_where_another_thread_says_so(backend, tmp_path):
+    slow, ends = {"path": str(tmp_path / "count"), "seconds": 0.03}, []
+
+    def wait():
+        try:
+            pool.result()
+        except StoppedError as stopped:
+            ends.append(stopped)
+
+    with make_pool(job("tests.problems:Counted", env_kwargs=slow), 2, backend, 0) as pool:
+        assert pool.beside
+        pool.submit(0, snapshot(), Kind.COLLECT)
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while not (tmp_path / "count").exists():
+            time.sleep(1e-3)
+        pool.stop()
+        waiting.join(30)
+    assert len(ends) == 1
+
+
+def test_without_drivers_nothing_runs_beside_the_caller():
+    with make_pool(job(), 0, "process", 0) as pool, make_pool(job(), "auto", "process", 0) as undecided:
+        assert not pool.beside
+        assert not undecided.beside

@@ -1,0 +1,53 @@
+"""Threads that do not keep the program from ending, since one that is stuck cannot be ended."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class DaemonThreads:
+    """Threads that make calls, each the next one in the order in which they were given.
+
+    Args:
+        count: how many there are at first.
+        name: what they are called, with their number.
+    """
+
+    def __init__(self, count: int, name: str):
+        self._name = name
+        self._calls: queue.SimpleQueue[tuple[Future, Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        for _ in range(count):
+            self.add()
+
+    def add(self) -> None:
+        """Starts one more."""
+        name = f"{self._name}-{len(self._threads)}"
+        self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+        self._threads[-1].start()
+
+    def _work(self) -> None:
+        while (given := self._calls.get()) is not None:
+            future, call = given
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Lets the first thread that is free make a call."""
+        future: Future[T] = Future()
+        self._calls.put((future, call))
+        return future
+
+    def close(self, stuck: int = 0) -> None:
+        """Ends all threads but those that are stuck, of which there are so many, once all calls are made."""
+        for _ in self._threads:
+            self._calls.put(None)
+        while sum(thread.is_alive() for thread in self._threads) > stuck:
+            time.sleep(1e-3)
