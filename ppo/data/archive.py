@@ -11,6 +11,7 @@ what was durable is refused.
 import json
 import pathlib
 import struct
+import threading
 import time
 import zlib
 from collections.abc import Mapping
@@ -61,7 +62,7 @@ class Contents:
 
 
 class Archive:
-    """An archive that is written to.
+    """An archive that is written to, by one thread at a time: a checkpoint makes durable what another one writes.
 
     Args:
         path: the file, which is there already.
@@ -77,6 +78,7 @@ class Archive:
         self.path = path
         self._synced_at, self._unsynced, self._broken = time.monotonic(), False, False
         self._lost: OSError | None = None
+        self._lock = threading.RLock()
         try:
             self._file = used.disk.open_to_append(path)
         except OSError as error:
@@ -110,22 +112,27 @@ class Archive:
         if time.monotonic() - self._synced_at >= SYNC_SECONDS:
             self.sync()
 
-    def sync(self) -> None:
+    def sync(self) -> int:
         """Makes what was written durable, also after a write that failed: a checkpoint may rest on what came before.
+
+        Returns:
+            How many bytes are.
 
         Raises:
             UsageError: it cannot be; once that was so it stays so, since the system tells of what it lost only once.
         """
-        if self._lost is not None:
-            raise unwritable(self.path, self._lost)
-        if self._unsynced:
-            try:
-                used.disk.sync(self._file)
-            except OSError as error:
-                self._broken, self._lost = True, error
-                raise unwritable(self.path, error) from None
-            self._unsynced, self._to_mark = False, True
-        self._synced_at = time.monotonic()
+        with self._lock:
+            if self._lost is not None:
+                raise unwritable(self.path, self._lost)
+            if self._unsynced:
+                try:
+                    used.disk.sync(self._file)
+                except OSError as error:
+                    self._broken, self._lost = True, error
+                    raise unwritable(self.path, error) from None
+                self._unsynced, self._to_mark = False, True
+            self._synced_at = time.monotonic()
+            return self.length
 
     def close(self) -> None:
         """Makes what was written durable, says so at the end of the file, and closes it.
@@ -147,18 +154,19 @@ class Archive:
         Raises:
             UsageError: the file cannot be written to, such as on a full disk.
         """
-        if self._broken:
-            return
-        if self._to_mark:
-            record = pack_record(RecordType.DURABLE, OFFSET.pack(self.length)) + record
-            self._to_mark = False
-        try:
-            write_all(self._file, record)
-            self.length += len(record)
-        except OSError as error:
-            self._broken = True
-            raise unwritable(self.path, error) from None
-        self._unsynced = self._appended = True
+        with self._lock:
+            if self._broken:
+                return
+            if self._to_mark:
+                record = pack_record(RecordType.DURABLE, OFFSET.pack(self.length)) + record
+                self._to_mark = False
+            try:
+                write_all(self._file, record)
+                self.length += len(record)
+            except OSError as error:
+                self._broken = True
+                raise unwritable(self.path, error) from None
+            self._unsynced = self._appended = True
 
 
 def header(signature: Signature, row: np.dtype) -> bytes:
