@@ -80,6 +80,19 @@ class Counted(Quadratic):
         return None
 
 
+class BreaksLater(Counted):
+    """The same, which raises ValueError after so many evaluations."""
+
+    def __init__(self, path, most, seconds=0.0):
+        super().__init__(path, seconds)
+        self.most = most
+
+    def __call__(self, x, c):
+        if os.path.exists(self.path) and os.path.getsize(self.path) >= self.most:
+            raise ValueError("the probe lost contact")
+        return super().__call__(x, c)
+
+
 class RaisesForSomeConditions(Quadratic):
     """Raises ValueError where a condition is above 0.5."""
 

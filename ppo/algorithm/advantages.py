@@ -1,4 +1,4 @@
-"""Advantages over rectangular slots: GAE, or leave-one-out within a slot."""
+"""Advantages over rectangular slots: GAE, V-trace where another policy acted, or leave-one-out within a slot."""
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -30,8 +30,7 @@ def gae(
     Returns:
         ``[E, T]``. Returns (targets of the value) are these plus ``values``.
     """
-    if not (terminations | truncations)[:, -1].all():
-        raise ValueError("a slot's last step must be terminated or truncated")
+    _check_closed(terminations | truncations)
     delta = rewards + gamma * np.where(terminations, 0.0, final_values) - values
     carried = gamma * gae_lambda * ~(terminations | truncations)
     advantages = np.empty_like(delta)
@@ -40,6 +39,52 @@ def gae(
         following = delta[:, t] + carried[:, t] * following
         advantages[:, t] = following
     return advantages
+
+
+def v_trace(
+    rewards: np.ndarray,
+    values: np.ndarray,
+    final_values: np.ndarray,
+    terminations: np.ndarray,
+    truncations: np.ndarray,
+    ratios: np.ndarray,
+    gamma: float,
+    gae_lambda: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Estimates values and advantages of a policy where another one acted (Espeholt et al. 2018, arXiv 1802.01561).
+
+    Targets are eq. 1, by the recursion of remark 1, with both truncation levels at 1 and the traces of remark 2, lambda
+    times the truncated ratio. Where all ratios are 1 they are those of GAE(lambda). Advantages are those of section
+    4.2 without their ratio, which the clipped surrogate has. Ends count as in ``gae``.
+
+    Args:
+        rewards, values, final_values, terminations, truncations: as ``gae`` takes them.
+        ratios: probability of each action under the policy that learns over that under the one that acted, ``[E, T]``.
+        gamma: discount.
+        gae_lambda: lambda.
+
+    Returns:
+        Targets of the value and advantages, ``[E, T]`` each.
+    """
+    ends = terminations | truncations
+    _check_closed(ends)
+    following = np.where(terminations, 0.0, final_values)  # value of what each step led to; becomes its target
+    truncated = np.minimum(ratios, 1.0)
+    delta = truncated * (rewards + gamma * following - values)
+    carried = gamma * gae_lambda * truncated * ~ends
+    targets = np.empty_like(delta)
+    correction = np.zeros(len(delta))
+    for t in reversed(range(delta.shape[1])):
+        correction = delta[:, t] + carried[:, t] * correction
+        targets[:, t] = values[:, t] + correction
+    following[:, :-1] = np.where(ends[:, :-1], following[:, :-1], targets[:, 1:])
+    return targets, rewards + gamma * following - values
+
+
+def _check_closed(ends: np.ndarray) -> None:
+    """Checks that the last step of each slot is an end of an episode, ``[E, T]`` of bool."""
+    if not ends[:, -1].all():
+        raise ValueError("a slot's last step must be terminated or truncated")
 
 
 def leave_one_out_advantages(objectives: np.ndarray, actions: np.ndarray, rank_weight: float) -> np.ndarray:

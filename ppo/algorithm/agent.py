@@ -13,7 +13,7 @@ from ppo.algorithm.components import first_means, frozen, label_components
 from ppo.algorithm.device import Array
 from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
 from ppo.algorithm.manual_gradients import ManualGradients
-from ppo.algorithm.network import initial_parameters
+from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
 from ppo.algorithm.not_finite import check_array, check_minibatch
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
@@ -69,6 +69,11 @@ class Agent:
         """Returns V of normalised observations, ``[n]``."""
         return self._networks.values(obs)
 
+    def logprobs(self, obs: np.ndarray, actions: np.ndarray, std_floor: float) -> np.ndarray:
+        """Returns the log-probabilities of actions ``[n, action_dim]`` at normalised observations, ``[n]``."""
+        theta, rows, acted = map(torch.from_numpy, (self.theta, obs, actions))
+        return logprobs_and_entropy(self.policy, theta, std_floor, rows, acted)[0].numpy()
+
     def state(self) -> State:
         """Returns the parameters, and the states of the optimiser and of the damping."""
         parts = {**prefixed("adam", self.adam.state()), **prefixed("damping", self.damping.state())}
@@ -93,12 +98,13 @@ class Agent:
             batch: the data.
             step: training step, the key of the shuffles.
             learning_rate: Adam's step size in this training step.
-            std_floor: of the policy that acted.
+            std_floor: of the policy that is updated.
             epochs: passes over the batch; None for those of the configuration.
 
         Returns:
             ``losses/...`` averaged over the minibatches of the last epoch, and ``losses/initial_logratio``, the
-            largest difference between the log-probabilities of driver and learner before the first gradient step.
+            largest difference between the log-probabilities of driver and learner before the first gradient step: with
+            a lag, how far the policy has moved since.
 
         Raises:
             NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.

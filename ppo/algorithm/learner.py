@@ -6,11 +6,10 @@ import numpy as np
 
 from actors.job import Kind
 from actors.policy import Policy, normalise
-from actors.pools.base import NotFiniteSlotError
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from env.description import Description
-from ppo.algorithm.advantages import gae, leave_one_out_advantages
+from ppo.algorithm.advantages import gae, leave_one_out_advantages, v_trace
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.components import (
     GateBatch,
@@ -24,6 +23,7 @@ from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch, explained_variance
 from ppo.algorithm.not_finite import TOO_LARGE, NotFiniteError, Stateful, check_array, guarded
 from ppo.algorithm.outcomes import collected, feasible_first, merits, raw_rewards
+from ppo.algorithm.past import Past
 from ppo.algorithm.running_moments import RunningMoments
 from ppo.algorithm.schedules import Schedule, schedule
 from ppo.algorithm.state import State, part_of, prefixed
@@ -70,6 +70,7 @@ class Learner:
         self.late: np.ndarray | None = None
         self.obs_moments = RunningMoments((spec.obs_dim,))
         self.return_moments = RunningMoments()
+        self._past = Past(config.lag)
 
     @property
     def parts(self) -> tuple[Stateful, ...]:
@@ -110,9 +111,17 @@ class Learner:
         """Whether all training steps are done."""
         return self.step >= self.config.training_steps
 
-    def round_snapshot(self) -> Snapshot:
-        """Returns what the drivers need for the next round."""
-        return self._policy_snapshot()
+    def round_snapshot(self, ahead: int = 0) -> Snapshot:
+        """Returns what the drivers need for the next round, or for the one that comes ``ahead`` rounds after it.
+
+        It is at most ``lag`` rounds.
+        """
+        return self._acting(self.step + ahead)
+
+    def _acting(self, step: int) -> Snapshot:
+        """Returns the policy that acts in training step ``step``: that of ``lag`` steps before, or else the first."""
+        version = max(0, step - self.config.lag)
+        return self._policy_snapshot() if version == self.step else self._past.of(version)
 
     def judgement(self) -> Any:
         """Returns what a model says of the law; None without one."""
@@ -130,8 +139,10 @@ class Learner:
             "charts/learning_rate": now.learning_rate,
             "charts/std_floor": now.std_floor,
         }
-        trajectory = feasible_first(trajectory)
+        trajectory, before = feasible_first(trajectory), self._policy_snapshot() if self.config.lag else None
         scalars |= guarded(self, trajectory, lambda: self._apply(trajectory, now))
+        if before is not None:
+            self._past.add(before)
         self._count(trajectory)
         return scalars
 
@@ -169,7 +180,7 @@ class Learner:
             advantages = _slot_advantages(trajectory, now.rank_weight, self.config.density_bandwidth)
             return Batch(obs, _rows(trajectory.actions), _rows(trajectory.logprobs), _rows(advantages))
         assert isinstance(self.config, GAEConfig), "the only other kind"
-        return self._batch_with_values(obs, trajectory, self.config)
+        return self._batch_with_values(obs, trajectory, self.config, now.std_floor)
 
     def _batch_of_components(
         self, obs: np.ndarray, trajectory: Trajectory, rank_weight: float, bandwidth: float
@@ -181,13 +192,14 @@ class Learner:
         own = pair_advantages(objectives, actions, rank_weight) * weights
         of_gate, shares = component_advantages(objectives, acted, len(self.live), rank_weight)
         components = np.tile(acted, len(trajectory))
-        logprobs = self.policy.gate(_rows(trajectory.obs))[np.arange(len(obs)), components]
+        acting = Policy(self._acting(self.step))
+        logprobs = acting.gate(_rows(trajectory.obs))[np.arange(len(obs)), components]
         probabilities = np.exp(logprobs) / shares[components]
         gate = GateBatch(components, logprobs, _rows(of_gate * weights), probabilities, self.live)
         return Batch(obs, _rows(actions), _rows(trajectory.logprobs), _rows(own), gate=gate)
 
-    def _batch_with_values(self, obs: np.ndarray, trajectory: Trajectory, config: GAEConfig) -> Batch:
-        """Returns the data of an update with GAE; ``obs`` are normalised, ``[E * T, obs_dim]``."""
+    def _batch_with_values(self, obs: np.ndarray, trajectory: Trajectory, config: GAEConfig, std_floor: float) -> Batch:
+        """Returns the data of an update with a value network; ``obs`` are normalised, ``[E * T, obs_dim]``."""
         terminations, truncations = trajectory.terminations, trajectory.truncations
         ends = terminations | truncations
         values = self.agent.values(obs).reshape(trajectory.rewards.shape)
@@ -197,9 +209,15 @@ class Learner:
         final_values[ends] = self.agent.values(ended)
         rewards = self._scaled(raw_rewards(trajectory, config), ends, config)
         gae_lambda = config.gae_lambda if config.algo == "ppo" else 1.0
-        advantages = gae(rewards, values, final_values, terminations, truncations, config.gamma, gae_lambda)
-        targets, estimates = _rows(advantages + values), _rows(values)
-        return Batch(obs, _rows(trajectory.actions), _rows(trajectory.logprobs), _rows(advantages), targets, estimates)
+        facts = rewards, values, final_values, terminations, truncations
+        actions, logprobs = _rows(trajectory.actions), _rows(trajectory.logprobs)
+        if config.lag:
+            ratios = np.exp(self.agent.logprobs(obs, actions, std_floor) - logprobs).reshape(rewards.shape)
+            targets, advantages = v_trace(*facts, ratios, config.gamma, gae_lambda)
+        else:
+            advantages = gae(*facts, config.gamma, gae_lambda)
+            targets = advantages + values
+        return Batch(obs, actions, logprobs, _rows(advantages), _rows(targets), _rows(values))
 
     def _scaled(self, rewards: np.ndarray, ends: np.ndarray, config: GAEConfig) -> np.ndarray:
         """Divides rewards by the running std of the discounted return within a slot, this step's included."""
@@ -224,6 +242,7 @@ class Learner:
             **prefixed("agent", self.agent.state()),
             **prefixed("obs_moments", self.obs_moments.state()),
             **prefixed("return_moments", self.return_moments.state()),
+            **prefixed("past", self._past.state()),
         }
 
     def restore(self, state: State) -> None:
@@ -233,6 +252,7 @@ class Learner:
         self.agent.restore(part_of("agent", state))
         self.obs_moments.restore(part_of("obs_moments", state))
         self.return_moments.restore(part_of("return_moments", state))
+        self._past.restore(part_of("past", state), self.step, self.agent.policy)
 
     def accepts(self, state: State) -> bool:
         """Returns whether ``state`` has every array that this learner's has, of the same shape."""
@@ -259,30 +279,6 @@ class Learner:
         values = f if g is None or not g.shape[1] else merits(f, g)
         theta = imitate(self.agent.policy, self.agent.theta, x, c, values, self.config.seed)
         self.agent.theta[:] = theta
-
-
-def check_finite(trajectory: Trajectory, starts_evaluated: bool, keep_failures: bool = False) -> None:
-    """Checks that the environment gave finite values.
-
-    Where f of the starts was left out, so was the reward that would need it. Where evaluations of f may fail, neither
-    f nor rewards need be finite.
-
-    Raises:
-        NotFiniteSlotError: a value is not finite; the text names the slot.
-    """
-    unasked = not starts_evaluated and trajectory.objectives.size > 0
-    outcomes = () if keep_failures else (("objectives", unasked), ("rewards", unasked))
-    constraints = () if keep_failures else (("constraints", unasked),)
-    for name, skipped in (*outcomes, *constraints, ("final_obs", False), ("obs", False)):
-        values = getattr(trajectory, name)[:, int(skipped) :]
-        bad = ~np.isfinite(values.reshape(len(trajectory), -1)).all(axis=1)
-        if bad.any():
-            slot = int(np.argmax(bad))
-            text = (
-                f"slot {slot} of step {trajectory.versions[slot]}: the environment's {name} are not finite; its start "
-                f"was {trajectory.obs[slot, 0].tolist()}, its actions {trajectory.actions[slot, :8].tolist()}"
-            )
-            raise NotFiniteSlotError(text, slot)
 
 
 def _slot_advantages(trajectory: Trajectory, rank_weight: float, bandwidth: float) -> np.ndarray:

@@ -7,8 +7,33 @@ import dataclasses
 
 import numpy as np
 
+from actors.pools.base import NotFiniteSlotError
 from actors.trajectory import Trajectory
 from ppo.config import GAEConfig
+
+
+def check_finite(trajectory: Trajectory, step: int, starts_evaluated: bool, keep_failures: bool = False) -> None:
+    """Checks that the environment gave finite values in training step ``step``.
+
+    Where f of the starts was left out, so was the reward that would need it. Where evaluations of f may fail, neither
+    f nor rewards need be finite.
+
+    Raises:
+        NotFiniteSlotError: a value is not finite; the text names the slot.
+    """
+    unasked = not starts_evaluated and trajectory.objectives.size > 0
+    outcomes = () if keep_failures else (("objectives", unasked), ("rewards", unasked))
+    constraints = () if keep_failures else (("constraints", unasked),)
+    for name, skipped in (*outcomes, *constraints, ("final_obs", False), ("obs", False)):
+        values = getattr(trajectory, name)[:, int(skipped) :]
+        bad = ~np.isfinite(values.reshape(len(trajectory), -1)).all(axis=1)
+        if bad.any():
+            slot = int(np.argmax(bad))
+            text = (
+                f"slot {slot} of step {step}: the environment's {name} are not finite; its start "
+                f"was {trajectory.obs[slot, 0].tolist()}, its actions {trajectory.actions[slot, :8].tolist()}"
+            )
+            raise NotFiniteSlotError(text, slot)
 
 
 def raw_rewards(trajectory: Trajectory, config: GAEConfig) -> np.ndarray:

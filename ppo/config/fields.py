@@ -32,6 +32,9 @@ class Config:
     """Keywords of the environment, name=value each, with values as JSON or else text; such as level=high."""
     training_steps: int | None = None
     """Training steps: broadcast, collect, train (tuning: 5000; control: 500)."""
+    lag: int = 0
+    """Training steps by which the policy that collects is older than the one that learns, so that drivers collect while
+    the learner learns (usual: 0 or 1)."""
     episodes: int | None = None
     """Slots that are collected in a training step, E (tuning: 30; control: as many as make 2,000 time steps)."""
     time_steps: int | None = None

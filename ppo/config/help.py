@@ -19,8 +19,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "length": ("training_steps", "episodes", "eval_every", "eval_episodes", "config", "warm_start"),
     "start": ("sampler", "candidates", "start_law", "step_limit"),
     "drivers and files": (
-        *("backend", "ray_address", "driver_timeout", "close_timeout", "checkpoint_every", "checkpoint_seconds"),
-        *("record", "device", "torch_threads", "pictures", "track", "profile"),
+        *("lag", "backend", "ray_address", "driver_timeout", "close_timeout", "checkpoint_every"),
+        *("checkpoint_seconds", "record", "device", "torch_threads", "pictures", "track", "profile"),
     ),
     "law": ("model", "components", "hidden_sizes", "activation", "first_layer", "norm_obs"),
     "exploration": ("init_std", "noise", "std_floor", "std_floor_final", "std_floor_power", "ent_coef"),

@@ -10,7 +10,6 @@ from env.names import find_environment
 from env.objectives import OBJECTIVES
 from ppo.config import defaults
 from ppo.config.budget import (
-    LEAST_A_COORDINATE,
     LEAST_CHECK,
     LEAST_SLOTS,
     MODEL_COMPONENTS,
@@ -25,6 +24,7 @@ from ppo.config.budget import (
 from ppo.config.drivers import check_drivers
 from ppo.config.field_types import check_types
 from ppo.config.fields import Config, flag
+from ppo.config.problem_checks import check_problem
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
 LABELLED = 2  # components of each combination of choices with a model, since each may have several valleys
@@ -36,12 +36,12 @@ AT_LEAST_1 = (
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
     *("vf_coef", "max_grad_norm", "seed", "gamma", "gae_lambda", "update_damping", "warmup", "rank_fade"),
-    *("learning_rate_power", "checkpoint_seconds", "check", "close_timeout"),
+    *("learning_rate_power", "checkpoint_seconds", "check", "close_timeout", "lag"),
 )
 ABOVE_0 = ("learning_rate", "clip_coef", "init_std", "target_kl", "std_floor_power", "density_bandwidth")
 AT_MOST_1 = ("gamma", "gae_lambda", "warmup")
 MOST = dict.fromkeys(("episodes", "time_steps", "eval_episodes"), 2**31 - 1)  # as the archive counts them
-MOST |= {"drivers": 10_000, "components": 1000, "torch_threads": 1024, "check": 10**9, "seed": MAX_SEED}
+MOST |= {"drivers": 10_000, "components": 1000, "torch_threads": 1024, "check": 10**9, "seed": MAX_SEED, "lag": 100}
 MOST_OF_ANY = 10**12
 """What a whole number may be at the most: those above, and any other one."""
 
@@ -73,8 +73,7 @@ def resolve(config: Config) -> ResolvedConfig:
         values |= _budget_fields(config, values)
     resolved = (SlotConfig if values["advantages"] == "slot" else GAEConfig)(**values)
     _check_kind(resolved, tuning)
-    _check_bench(resolved, problem)
-    _check_labels(resolved, problem)
+    check_problem(resolved, problem)
     check_drivers(resolved, problem)
     _check_combinations(resolved)
     return resolved
@@ -201,44 +200,6 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
     for name in foreign:
         if getattr(config, name) is not None:
             raise UsageError(f"{flag(name)} {getattr(config, name)}: only with --advantages {wanted}")
-
-
-def _check_bench(config: ResolvedConfig, problem: Problem) -> None:
-    """Checks that a bench, and conditions that come by themselves, have a model that plans whole rounds."""
-    observed = problem.describe().observed if problem.family == "tuning" else ()
-    if observed and config.model == "none":
-        least = LEAST_A_COORDINATE * problem.describe().obs_dim
-        raise UsageError(
-            f"--env {config.env}: conditions that are observed need a model, and so a budget, --evaluations N of "
-            f"{least} or more"
-        )
-    for name in ("check", "eval_every", "step_limit") if observed else ():
-        if value := getattr(config, name):
-            raise UsageError(
-                f"{flag(name)} {value}: --env {config.env} has conditions that are observed, so that nobody can set "
-                f"those that this needs"
-            )
-    if problem.family == "tuning" and problem.describe().asked and config.model == "none":
-        least = LEAST_A_COORDINATE * problem.describe().obs_dim
-        raise UsageError(f"--env {config.env}: a bench needs a budget, --evaluations N of {least} or more")
-
-
-def _check_labels(config: ResolvedConfig, problem: Problem) -> None:
-    """Checks that each combination of a problem's choices has a component; with a step limit there may be none."""
-    if config.step_limit is not None and problem.describe().labelled:
-        raise UsageError(
-            f"--step-limit {config.step_limit:g}: --env {config.env} has choices, of which no value is near to another"
-        )
-    if config.step_limit is not None and problem.describe().solved:
-        raise UsageError(
-            f"--step-limit {config.step_limit:g}: --env {config.env} tells its best knobs (best or solve), so that "
-            f"scores and pictures evaluate it everywhere; leave that out"
-        )
-    if problem.family == "tuning" and config.components < (least := problem.describe().combinations):
-        raise UsageError(
-            f"--components {config.components}: --env {config.env} has {least} combinations of its choices, and each "
-            f"takes a component"
-        )
 
 
 def _check_components(config: ResolvedConfig) -> None:

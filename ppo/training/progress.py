@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import threading
 from typing import Any
 
 from tqdm import tqdm
@@ -32,6 +33,7 @@ class Progress:
         self._name = column.rpartition("/")[2]
         self._score, self._model, self._failure = "", "", ""
         self._env_steps = 0
+        self._counting = threading.Lock()
 
     def scored(self, score: float) -> None:
         """Shows a new score."""
@@ -50,12 +52,14 @@ class Progress:
             shown = f"{self._score}{self._model}{rate:,.0f} env steps/s"
             split = f"collect/train/broadcast {timing.split()} %{', ' if gpu else ''}{gpu}"
             self._bar.set_postfix_str(f"{shown}, {split}", refresh=False)
-            self._bar.update(0 if self._counts_evaluations else self._learner.step - self._bar.n)
+            with self._counting:
+                self._bar.update(0 if self._counts_evaluations else self._learner.step - self._bar.n)
 
     def paid(self, kind: Kind, evaluations: int) -> None:
-        """Counts evaluations of f that have arrived."""
+        """Counts evaluations of f that have arrived; with a lag another thread tells of them."""
         if self._counts_evaluations and kind in TRAINING:
-            self._bar.update(evaluations)
+            with self._counting:
+                self._bar.update(evaluations)
 
     def failed(self, reason: str) -> None:
         """Says once that an evaluation of f has failed, given why; empty for none."""
@@ -157,7 +161,8 @@ def table(summary: dict[str, Any], timing: Timing, files: RunDir, pictures: list
         also = f"; f fails under the law at {under_law} of the conditions of the regret" if under_law else ""
         lines.append(("failed", f"{failed:,} of {evaluations_of(summary):,} evaluations of f{also}"))
     parts = ", ".join(f"{phase} {timing.totals[phase]:.1f} s" for phase in PHASES)
-    lines.append(("time", f"{timing.loop:.1f} s: {parts}"))
+    beside = f"; {timing.overlapped:.1f} s of collecting beside them" if timing.overlapped else ""
+    lines.append(("time", f"{timing.loop:.1f} s: {parts}{beside}"))
     use = summary["resources"]
     processes = "1 process" if use["processes"] == 1 else f"{use['processes']} processes"
     usage = f"{use['cpu_percent']:.0f} % CPU, {use['peak_memory_mb']:,.0f} MB in {processes}"

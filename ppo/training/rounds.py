@@ -1,19 +1,44 @@
 """Rounds of slots on the pool: recorded before anything learns from them, and timed."""
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
 from actors.job import SAMPLED, TRAINING, Job, Kind, Task
-from actors.pools.base import NotFiniteSlotError, Pool
+from actors.pools.base import NotFiniteSlotError, Pool, RoundResult
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
-from ppo.algorithm.learner import check_finite
+from ppo.algorithm.outcomes import check_finite
 from ppo.data.recorder import Recorder
 from ppo.data.rows import LATE, row_type, rows_of
 from ppo.training.timing import Timing
 
-PHASE_OF = dict.fromkeys(TRAINING, "collect")  # all others evaluate
+
+def phase_of(kind: Kind) -> str:
+    """Returns the phase that the time of a round of this kind goes to."""
+    return "collect" if kind in TRAINING else "evaluate"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A round that has been run.
+
+    Attributes:
+        trajectory: of all slots, in their order; valid until the next round of the same kind.
+        broadcast: seconds until every driver that was given work held the snapshot.
+        started, ended: when, by ``time.monotonic``.
+    """
+
+    trajectory: Trajectory
+    broadcast: float
+    started: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.ended - self.started
 
 
 class Rounds:
@@ -42,30 +67,45 @@ class Rounds:
             NotFiniteSlotError: the environment gave a value that is not finite.
             UsageError: the archive is another run's, or cannot be written to.
         """
-        started, done, phase = time.monotonic(), None, PHASE_OF.get(kind, "evaluate")
+        ran = self._run(kind, step, snapshot)
+        self._timing.add("broadcast", ran.broadcast)
+        self._timing.add(phase_of(kind), max(0.0, ran.seconds - ran.broadcast))
+        return self._counted(kind, ran.trajectory)
+
+    def _run(self, kind: Kind, step: int, snapshot: Snapshot) -> Ran:
+        """Runs one round, and checks it; raises what ``run`` does."""
+        started, done = time.monotonic(), None
         try:
             if self.recorder:
                 self.recorder.begin(kind, step, snapshot, None if self.pool.asks else self.pool.drivers)
             with self._timing.marked("broadcast"):
                 self.pool.submit(step, snapshot, kind, self.recorder)
-            with self._timing.marked(phase):
+            with self._timing.marked(phase_of(kind)):
                 done = self.pool.result()
         finally:
             if self.recorder:
                 self.recorder.end(done is not None)
-        starts_evaluated = kind in SAMPLED and self._job.evaluate_starts
+        self._check(kind, step, done)
+        return Ran(done.trajectory, done.broadcast, started, time.monotonic())
+
+    def _check(self, kind: Kind, step: int, done: RoundResult) -> None:
+        """Raises NotFiniteSlotError if the environment gave a value that is not finite."""
         try:
-            check_finite(done.trajectory, starts_evaluated, self._job.keep_failures)
+            check_finite(done.trajectory, step, self._starts_evaluated(kind), self._job.keep_failures)
         except NotFiniteSlotError as error:
             error.slot = Task(kind, step, error.number, error.number + 1)
             if self._job.description.named and (place := self._place(error.slot, done.trajectory)):
                 error.add_note(f"f was asked for {place}")
             raise
+
+    def _counted(self, kind: Kind, trajectory: Trajectory) -> Trajectory:
+        """Counts the evaluations that failed in a round that is learned from or scored, and returns it."""
         if self._job.keep_failures:
-            self.failed += int(np.isnan(done.trajectory.objectives[:, int(not starts_evaluated) :]).sum())
-        self._timing.add("broadcast", done.broadcast)
-        self._timing.add(phase, max(0.0, time.monotonic() - started - done.broadcast))
-        return done.trajectory
+            self.failed += int(np.isnan(trajectory.objectives[:, int(not self._starts_evaluated(kind)) :]).sum())
+        return trajectory
+
+    def _starts_evaluated(self, kind: Kind) -> bool:
+        return kind in SAMPLED and self._job.evaluate_starts
 
     def _place(self, slot: Task, trajectory: Trajectory) -> str:
         """Returns the knobs and conditions of a slot's first evaluation that is not finite, in words; none for none."""
@@ -101,5 +141,4 @@ class Rounds:
         """Makes what was recorded durable, and returns the length of the archive, 0 where there is none."""
         if not self.recorder:
             return 0
-        self.recorder.archive.sync()
-        return self.recorder.archive.length
+        return self.recorder.archive.sync()

@@ -8,6 +8,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 PHASES = ("collect", "train", "broadcast", "evaluate", "other")
+OVERLAPPED = "overlapped"
+"""Collecting while the learner did something else: measured beside the phases, and part of none."""
 LAST_STEPS = 10_000
 """Training steps that medians are over at the most, so that a long run takes no more memory than a short one."""
 
@@ -22,17 +24,27 @@ class Timing:
 
     def __init__(self, spent: dict[str, float] | None = None, marked: Callable[[str], Any] = nullcontext):
         spent, self.marked = spent or {}, marked
-        self.totals = {phase: spent.get(phase, 0.0) for phase in PHASES}
+        self._seconds = {name: spent.get(name, 0.0) for name in (*PHASES, OVERLAPPED)}
         self._before = spent.get("loop", 0.0)
         self._started = time.perf_counter()
         self._stopped: float | None = None
         self._ended: float | None = self._started  # when the last step ended; None within a step
-        self._current = dict.fromkeys(PHASES, 0.0)
+        self._current = dict.fromkeys(self._seconds, 0.0)
         self.reset_medians()
 
+    @property
+    def totals(self) -> dict[str, float]:
+        """Seconds of each phase so far."""
+        return {phase: self._seconds[phase] for phase in PHASES}
+
+    @property
+    def overlapped(self) -> float:
+        """Seconds of collecting so far that passed while the learner did something else."""
+        return max(0.0, self._seconds[OVERLAPPED])
+
     def add(self, phase: str, seconds: float) -> None:
-        """Adds time that was measured elsewhere."""
-        self.totals[phase] += seconds
+        """Adds time that was measured elsewhere, to a phase or to what overlapped."""
+        self._seconds[phase] += seconds
         self._current[phase] += seconds
 
     @contextmanager
@@ -54,9 +66,9 @@ class Timing:
     def end_step(self) -> None:
         """Closes a training step."""
         self._ended = time.perf_counter()
-        for phase in PHASES:
-            self._steps[phase].append(self._current[phase])
-            self._current[phase] = 0.0
+        for name, seconds in self._current.items():
+            self._steps[name].append(seconds)
+            self._current[name] = 0.0
 
     @property
     def loop(self) -> float:
@@ -70,25 +82,26 @@ class Timing:
 
     def spent(self) -> dict[str, float]:
         """Returns what a checkpoint keeps."""
-        return self.totals | {"loop": self.loop}
+        beside = {OVERLAPPED: self.overlapped} if self.overlapped else {}
+        return self.totals | beside | {"loop": self.loop}
 
     def summary(self) -> dict[str, dict[str, float] | float]:
         """Returns what ``timing.json`` holds; medians are over the last steps since the program started."""
-        medians = self.medians()
-        phases: dict[str, dict[str, float] | float] = {
-            phase: {"total": self.totals[phase], "median_per_step": medians[phase]} for phase in PHASES
+        medians, totals = self.medians(), self.totals | {OVERLAPPED: self.overlapped}
+        parts: dict[str, dict[str, float] | float] = {
+            name: {"total": seconds, "median_per_step": medians[name]} for name, seconds in totals.items()
         }
-        return phases | {"loop": self.loop}
+        return parts | {"loop": self.loop}
 
     def medians(self) -> dict[str, float]:
-        """Returns the median seconds a training step of each phase, of the last ``LAST_STEPS`` ones."""
-        return {phase: statistics.median(self._steps[phase] or [0.0]) for phase in PHASES}
+        """Returns the median seconds a training step of each phase, and of what overlapped, of the last steps."""
+        return {name: statistics.median(seconds or [0.0]) for name, seconds in self._steps.items()}
 
     def reset_medians(self) -> None:
         """Leaves the training steps so far out of the medians."""
-        self._steps = {phase: deque[float](maxlen=LAST_STEPS) for phase in PHASES}
+        self._steps = {name: deque[float](maxlen=LAST_STEPS) for name in self._seconds}
 
     def split(self) -> str:
         """Returns the split of the time between collect, train and broadcast, in words."""
         total = max(self.loop, 1e-9)
-        return "/".join(f"{100 * self.totals[phase] / total:.0f}" for phase in ("collect", "train", "broadcast"))
+        return "/".join(f"{100 * self._seconds[phase] / total:.0f}" for phase in ("collect", "train", "broadcast"))

@@ -21,16 +21,16 @@ from typing import Any, Self
 
 from threadpoolctl import threadpool_limits
 
-from actors.job import TRAINING, Kind
+from actors.job import Kind
 from actors.profiling import profiled
 from actors.snapshot import Snapshot
-from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.model import make_learner
 from ppo.algorithm.not_finite import NotFiniteError
 from ppo.config import Config, resolve
 from ppo.evaluation.check import cost_words
 from ppo.evaluation.evaluator import make_evaluator
+from ppo.training.ahead import Ahead
 from ppo.training.archiving import RunArchive
 from ppo.training.asking import Asks, pool_of
 from ppo.training.checking import run_check
@@ -43,7 +43,6 @@ from ppo.training.progress import Progress, Tracker, table
 from ppo.training.provenance import about_law
 from ppo.training.resources import Resources
 from ppo.training.resume import check_taken_up, imitate_reused, restore
-from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir, check_free
 from ppo.training.scoring import Scoring
 from ppo.training.soundness import result_fields
@@ -85,11 +84,13 @@ class Trainer(Asks):
         learner: the state of the training.
         timing: where its time goes.
         files: the run directory.
-        rounds: runs and records the rounds of slots.
+        rounds: runs and records the rounds of slots, with a lag those to come beside the learner.
 
     Raises:
         UsageError: a setting that cannot work.
     """
+
+    rounds: Ahead
 
     def __init__(
         self,
@@ -149,7 +150,9 @@ class Trainer(Asks):
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
         self.timing = Timing(self._meta.get("timing"), ranges(config))
-        self.rounds = Rounds(self.pool, self.job, recorder, self.timing, int(self._meta.get("failed_evaluations", 0)))
+        failed = int(self._meta.get("failed_evaluations", 0))
+        self.rounds = Ahead(self.pool, self.job, recorder, self.timing, failed, self.learner, self._round_snapshot)
+        self._open.callback(self.rounds.close)  # before all that it uses
         self._updates = Updates(self.files, int(self._meta.get("skipped_steps", 0)), self._progress.message)
         self._saved_at, self._saved_state, self._between_steps = time.monotonic(), self._state, True
         return self
@@ -197,12 +200,13 @@ class Trainer(Asks):
         if score is None:
             with self.timing.measure("other"):
                 self._scoring.skip(self.timing.spent())
+        self.rounds.begin()
         self._end_step(env_steps)
         return TrainingStep(self.learner.step, score, scalars)
 
     def _learn(self) -> int:
         """Collects and trains; returns the time steps that were collected."""
-        trajectory = self._round(self.learner.kind)
+        trajectory = self.rounds.collect()
         self.learner.late = self.rounds.late(self.learner.step)
         self._between_steps = False
         with self.timing.measure("train"):
@@ -215,7 +219,9 @@ class Trainer(Asks):
 
     def _evaluate(self) -> float:
         """Evaluates the current policy on the drivers, and returns the score."""
-        trajectory = self._round(Kind.EVALUATE)
+        with self.timing.measure("broadcast"):
+            snapshot = self.learner.snapshot()
+        trajectory = self.rounds.run(Kind.EVALUATE, self.learner.step, snapshot)
         with self.timing.measure("other"):
             score = self._scoring.score(trajectory, self.timing.spent())
             self._progress.scored(score)
@@ -236,16 +242,10 @@ class Trainer(Asks):
                 self._progress.message(self.pool.choice)
         self.timing.end_step()
 
-    def _round(self, kind: Kind) -> Trajectory:
-        """Runs a round with the current policy; making its snapshot is part of the broadcast."""
-        with self.timing.measure("broadcast"):
-            snapshot = self._snapshot(kind)
-        return self.rounds.run(kind, self.learner.step, snapshot)
-
-    def _snapshot(self, kind: Kind) -> Snapshot:
-        """Returns the policy for a round of this kind."""
-        whole = self.learner.round_snapshot() if kind in TRAINING else self.learner.snapshot()
-        if self._without_normaliser and kind == Kind.COLLECT:
+    def _round_snapshot(self, ahead: int) -> Snapshot:
+        """Returns what the drivers need for the training round that comes ``ahead`` rounds after the next one."""
+        whole = self.learner.round_snapshot(ahead)
+        if self._without_normaliser and self.learner.kind == Kind.COLLECT:
             return dataclasses.replace(whole, obs_mean=None, obs_var=None)
         return whole
 

@@ -92,7 +92,7 @@ class CandidatesLearner(ModelLearner):
             return self._law
         return self._candidates[0] if self._candidates else super().snapshot()
 
-    def round_snapshot(self) -> Snapshot:
+    def round_snapshot(self, ahead: int = 0) -> Snapshot:
         """Returns what the drivers need for the next round."""
         return self._policy_snapshot() if self.kind == Kind.PAIR else super().round_snapshot()
 

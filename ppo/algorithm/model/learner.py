@@ -119,7 +119,7 @@ class ModelLearner(Learner):
         """Returns the values of an imagined step; ``last`` is the share that is done of what follows the last round."""
         return imagined_schedule(self.config, self._spent if last is None else 1.0, last or 0.0)
 
-    def round_snapshot(self) -> Snapshot:
+    def round_snapshot(self, ahead: int = 0) -> Snapshot:
         """Returns what the drivers need for the next round: a planned one's plan is part of it."""
         snapshot = self._policy_snapshot()
         if self.kind == Kind.COLLECT:

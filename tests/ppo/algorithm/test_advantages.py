@@ -1,9 +1,9 @@
-"""GAE, leave-one-out advantages and inverse-density weights have the values that are worked out by hand."""
+"""GAE, V-trace, leave-one-out advantages and inverse-density weights have the values that are worked out by hand."""
 
 import numpy as np
 import pytest
 
-from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages
+from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages, v_trace
 
 GAMMA, LAMBDA = 0.5, 0.5
 #            continues  terminated  truncated   both
@@ -47,6 +47,68 @@ def test_lambda_1_gives_returns_and_lambda_0_one_step_errors():
 def test_a_slot_that_is_left_open_is_refused():
     with pytest.raises(ValueError, match="last step"):
         gae(*np.ones((3, 1, 2)), np.zeros((1, 2), bool), np.zeros((1, 2), bool), GAMMA, LAMBDA)
+
+
+def random_slots(seed, slots=40, steps=9):
+    """Returns rewards, values, values of what each step led to, and ends, with every kind of end."""
+    rng = np.random.default_rng(seed)
+    rewards, values, final = rng.normal(size=(3, slots, steps))
+    terminated, truncated = rng.random((2, slots, steps)) < 0.2
+    truncated[:, -1] |= ~terminated[:, -1]
+    ends = terminated | truncated
+    final[:, :-1] = np.where(ends[:, :-1], final[:, :-1], values[:, 1:])
+    return rewards, values, final, terminated, truncated
+
+
+def summed_v_trace(rewards, values, final, terminated, truncated, ratios, gamma, lam):
+    """Eq. 1 of the paper for each step of one slot, as a sum to the end of the episode; and q - V of section 4.2."""
+    steps = len(rewards)
+    after = [0.0 if terminated[t] else final[t] for t in range(steps)]
+    last = [next(t for t in range(s, steps) if terminated[t] or truncated[t]) for s in range(steps)]
+    targets = []
+    for s in range(steps):
+        total = values[s]
+        for t in range(s, last[s] + 1):
+            traces = np.prod([lam * min(1.0, ratios[i]) for i in range(s, t)])
+            delta = min(1.0, ratios[t]) * (rewards[t] + gamma * after[t] - values[t])
+            total += gamma ** (t - s) * traces * delta
+        targets.append(total)
+    following = [after[s] if s == last[s] else targets[s + 1] for s in range(steps)]
+    return targets, [rewards[s] + gamma * following[s] - values[s] for s in range(steps)]
+
+
+@pytest.mark.parametrize(("gamma", "lam"), [(0.9, 1.0), (0.99, 0.95), (0.0, 0.95), (1.0, 0.0)])
+def test_v_trace_is_the_sum_of_the_paper_over_whole_trajectories(gamma, lam):
+    facts, ratios = random_slots(3), np.exp(np.random.default_rng(4).normal(0, 0.7, (40, 9)))
+    targets, advantages = v_trace(*facts, ratios, gamma, lam)
+    for slot in range(40):
+        wanted = summed_v_trace(*(array[slot] for array in facts), ratios[slot], gamma, lam)
+        assert targets[slot] == pytest.approx(wanted[0])
+        assert advantages[slot] == pytest.approx(wanted[1])
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.9, 1.0])
+def test_without_a_lag_v_trace_is_gae(lam):
+    facts = random_slots(5)
+    targets, advantages = v_trace(*facts, np.ones((40, 9)), 0.97, lam)
+    assert targets == pytest.approx(gae(*facts, 0.97, lam) + facts[1])
+    if lam == 1:
+        assert advantages == pytest.approx(gae(*facts, 0.97, lam))
+
+
+def test_v_trace_by_hand():
+    """Two steps: the first is half as likely, the second twice as likely as where it was sampled."""
+    arrays = [np.array([row]) for row in ([1.0, 2.0], [0.5, 1.0], [1.0, 4.0])]
+    ends = np.array([[False, False]]), np.array([[False, True]])
+    targets, advantages = v_trace(*arrays, *ends, np.array([[0.5, 2.0]]), 0.5, 0.8)
+    # delta: 0.5 (1 + 0.5 - 0.5) = 0.5 and 1 (2 + 2 - 1) = 3; trace: 0.5 * 0.8 * 0.5 = 0.2
+    assert targets.tolist() == [[pytest.approx(0.5 + 0.5 + 0.2 * 3), 4.0]]
+    assert advantages.tolist() == [[1 + 0.5 * 4 - 0.5, 3.0]]
+
+
+def test_v_trace_refuses_a_slot_that_is_left_open_too():
+    with pytest.raises(ValueError, match="last step"):
+        v_trace(*np.ones((3, 1, 2)), *np.zeros((2, 1, 2), bool), np.ones((1, 2)), GAMMA, LAMBDA)
 
 
 INSIDE = np.zeros((3, 2, 1))

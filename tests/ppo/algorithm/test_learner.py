@@ -9,7 +9,8 @@ from actors import Policy, Snapshot
 from actors.job import Kind, Task
 from actors.rollout import Collector
 from ppo import Config, resolve
-from ppo.algorithm.learner import Learner, check_finite, explained_variance, policy_spec, raw_rewards
+from ppo.algorithm.learner import Learner, explained_variance, policy_spec, raw_rewards
+from ppo.algorithm.outcomes import check_finite
 from ppo.algorithm.schedules import schedule
 from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.job import make_job
@@ -144,10 +145,10 @@ def test_state_round_trip_continues_in_the_same_bits():
 def test_values_that_are_not_finite_name_the_slot(name):
     learner, collector = learner_and_collector(reward="improvement")
     trajectory = collect(learner, collector)
-    check_finite(trajectory, True)
+    check_finite(trajectory, 0, True)
     getattr(trajectory, name)[7, 1] = np.nan
     with pytest.raises(FloatingPointError, match=f"slot 7 of step 0: the environment's {name}"):
-        check_finite(trajectory, True)
+        check_finite(trajectory, 0, True)
 
 
 def test_a_start_that_is_not_finite_names_the_slot():
@@ -155,7 +156,7 @@ def test_a_start_that_is_not_finite_names_the_slot():
     trajectory = collect(learner, collector)
     trajectory.obs[3, 0, 1] = np.inf
     with pytest.raises(FloatingPointError, match="slot 3 of step 0: the environment's obs are not finite"):
-        check_finite(trajectory, True)
+        check_finite(trajectory, 0, True)
 
 
 def test_the_law_does_not_change_between_learner_and_driver():

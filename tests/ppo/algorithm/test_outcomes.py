@@ -8,8 +8,7 @@ import pytest
 from actors.job import Kind
 from actors.trajectory import Layout, Trajectory
 from ppo import Config, resolve
-from ppo.algorithm.learner import check_finite
-from ppo.algorithm.outcomes import collected, raw_rewards, sound_mean, with_worst
+from ppo.algorithm.outcomes import check_finite, collected, raw_rewards, sound_mean, with_worst
 from ppo.algorithm.valleys import ComponentsLearner
 from tests.ppo.algorithm.several import collect, learner_and_collector
 
@@ -54,12 +53,12 @@ def test_the_reward_of_a_failure_is_that_of_the_worst_value_of_the_batch(reward,
 
 def test_a_failure_is_an_error_unless_it_is_kept():
     failed = trajectory([[NAN, 2.0, NAN]])
-    check_finite(failed, False, keep_failures=True)
+    check_finite(failed, 0, False, keep_failures=True)
     with pytest.raises(FloatingPointError, match="objectives are not finite"):
-        check_finite(failed, False)
+        check_finite(failed, 0, False)
     failed.obs[0, 1] = NAN
     with pytest.raises(FloatingPointError, match="obs are not finite"):
-        check_finite(failed, False, keep_failures=True)
+        check_finite(failed, 0, False, keep_failures=True)
 
 
 @pytest.mark.parametrize("count", [2, 3])
