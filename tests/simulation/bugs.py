@@ -1,4 +1,4 @@
-"""Bugs that are planted to see that the simulator catches them: five each in pool, merge, archive and checkpoint.
+"""Bugs that are planted to see that the simulator catches them: in pool, merge, archive and checkpoint.
 
 Each is a function that puts a wrong thing in the place of a right one, with pytest's ``MonkeyPatch``.
 """
@@ -6,6 +6,7 @@ Each is a function that puts a wrong thing in the place of a right one, with pyt
 import dataclasses
 import hashlib
 import itertools
+from collections import deque
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +16,7 @@ from actors.pools.roster import Driver
 from actors.pools.round import Round
 from actors.trajectory import Merger, Trajectory
 from ppo.algorithm.learner import Learner
+from ppo.algorithm.past import Past
 from ppo.data import archive, files, recorder, records, replay
 from ppo.data.disk import Disk
 from ppo.training import checkpoint, rounds, run_dir
@@ -243,6 +245,18 @@ def metrics_not_rewound(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(run_dir.RunDir, "rewind", lambda self, step: None)
 
 
+def newest_policy_for_all(patch: pytest.MonkeyPatch) -> None:
+    """Of the policies that act in the training steps to come, the newest is restored in the place of each."""
+    real = Past.restore
+
+    def restore(self, state, step, spec):
+        real(self, state, step, spec)
+        kept = list(self._kept)
+        self._kept = deque((dataclasses.replace(kept[-1], version=one.version) for one in kept), self._lag)
+
+    patch.setattr(Past, "restore", restore)
+
+
 POOL: tuple[Bug, ...] = (stale_snapshot, lost_slot, no_deadline, replacement_without_snapshot, busy_for_ever)
 MERGE: tuple[Bug, ...] = (merged_by_arrival, complete_too_soon, counted_twice, other_rows, answer_of_another_round)
 ARCHIVE: tuple[Bug, ...] = (
@@ -258,6 +272,7 @@ CHECKPOINT: tuple[Bug, ...] = (
     moments_forgotten,
     step_ahead,
     metrics_not_rewound,
+    newest_policy_for_all,
 )
 BUGS = {bug.__name__: bug for bug in itertools.chain(POOL, MERGE, ARCHIVE, CHECKPOINT)}
 LEARNERS = frozenset(bug.__name__ for bug in (*ARCHIVE, *CHECKPOINT))

@@ -21,6 +21,7 @@ from ppo.data.disk import Disk
 from ppo.data.rows import accepted, in_order
 from ppo.training.job import make_job
 from ppo.training.trainer import Trainer
+from tests.ppo.training.at_once import AtOnce
 from tests.simulation.disk import SimulatedDisk
 from tests.simulation.fleet import TIMEOUT, Crash, Drivers, SimulatedFleet, World
 from tests.simulation.schedule import Schedule
@@ -33,6 +34,7 @@ SCENARIOS = (
         "tests.problems:CountdownEnv", training_steps=5, episodes=8, time_steps=5, eval_every=3, eval_episodes=3,
         num_minibatches=1, record=True, seed=3, **TINY,
     ),
+    Config("tests.problems:UnknownOptimum", training_steps=6, episodes=8, eval_every=2, lag=2, seed=4, **TINY),
 )  # fmt: skip
 MOST_LIVES = 12
 MORE_DRIVERS = 2  # that there is no room for at first
@@ -98,6 +100,12 @@ def results(trainer: Trainer) -> dict[str, Any]:
     }
 
 
+class InTurn(AtOnce):
+    """In the place of the learner's thread: steps to come are collected when they are begun."""
+
+    ends = (Crash,)
+
+
 class NoResources:
     """In the place of what samples the use of the machine, which takes longer than a simulated run."""
 
@@ -123,6 +131,7 @@ def in_world(world: World, disk: Disk, job: Job, drivers: Drivers, count: int) -
         mock.patch("ppo.data.disk.disk", disk),
         mock.patch("ppo.data.archive.time", clock),
         mock.patch("ppo.training.job.make_pool", make_pool),
+        mock.patch("ppo.training.ahead.DaemonThreads", InTurn),
     ):
         yield
 
