@@ -18,7 +18,7 @@ OPTIONS = {"seeds", "quick", "only"}  # options that only some studies take
 
 
 Study = Literal[
-    "scaling", "cluster", "thesis", "ablation", "budget", "frugal", "gallery", "polish", "control", "tempcontrol"
+    "scaling", "cluster", "lag", "thesis", "ablation", "budget", "frugal", "gallery", "polish", "control", "tempcontrol"
 ]
 
 
@@ -30,11 +30,11 @@ class Arguments:
     """scaling: collect, train and broadcast for 0 to 64 drivers and evaluations of 0, 1 and 20 ms (64 episodes x 2
     time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
     cluster: two nodes of a Ray cluster on this machine, beside pipes, killed, joining and leaving, and 1,000 drivers.
-    thesis: the thesis's learning experiments, its results beside this program's. ablation: the defaults, each changed
-    alone. budget: laws of 300 to 18,000 evaluations without a model. frugal: laws of 100 to 100,000 evaluations with
-    the defaults. gallery: problems of engineering whose best knobs are known. polish: evaluations at a query, beside
-    differential evolution. control: Gymnasium's tasks. tempcontrol: the article's models on its slow process, and
-    simple controllers."""
+    lag: time of a training step, and final errors, with and without --lag. thesis: the thesis's learning experiments,
+    its results beside this program's. ablation: the defaults, each changed alone. budget: laws of 300 to 18,000
+    evaluations without a model. frugal: laws of 100 to 100,000 evaluations with the defaults. gallery: problems of
+    engineering whose best knobs are known. polish: evaluations at a query, beside differential evolution. control:
+    Gymnasium's tasks. tempcontrol: the article's models on its slow process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
     seeds: int = 10
@@ -42,8 +42,8 @@ class Arguments:
     quick: bool = False
     """Take a small fraction of the training steps, to check that the study works (not scaling)."""
     only: str | None = None
-    """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); small, every, large or none
-    (frugal); returns, times, longer or race (tempcontrol); an environment's id (control)."""
+    """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); times or errors (lag); small,
+    every, large or none (frugal); returns, times, longer or race (tempcontrol); an environment's id (control)."""
 
 
 def main(argv: list[str]) -> None:
