@@ -9,6 +9,7 @@ from actors import Policy
 from actors.job import Kind, Task
 from ppo.algorithm.advantages import gae, v_trace
 from ppo.algorithm.agent import Agent
+from ppo.algorithm.device import fetched
 from ppo.algorithm.outcomes import raw_rewards
 from tests.ppo.algorithm.several import learner_and_collector as several
 from tests.ppo.algorithm.test_learner import learner_and_collector
@@ -126,10 +127,10 @@ def test_a_component_that_is_dropped_while_its_slots_are_under_way_changes_nothi
         config = dataclasses.replace(learner.config, gradients=how)
         agent = Agent(learner.agent.policy, config)
         agent.restore(learner.agent.state())
-        batch = learner._batch(trajectory, learner.schedule)
+        batch = agent._networks.begin(learner._batch(trajectory, learner.schedule))
         gradient, losses = agent._networks.gradient(batch, learner.schedule.std_floor, True)
-        assert np.isfinite(gradient).all() and all(map(np.isfinite, losses.values()))
-        gradients[how] = np.array(gradient, np.float64)
+        gradients[how] = fetched(gradient).astype(np.float64)
+        assert np.isfinite(gradients[how]).all() and all(map(np.isfinite, losses.values()))
     assert gradients["manual"] == pytest.approx(gradients["autograd"], abs=1e-5)
     output = len(learner.agent.policy.views(gradients["manual"])[-1][1]) - 2  # the dropped one's logit of the gate
     assert learner.agent.policy.views(gradients["autograd"])[-1][1][output] == 0
