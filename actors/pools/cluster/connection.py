@@ -10,7 +10,6 @@ from typing import Any
 from env.errors import UsageError
 
 LOCAL = "local"
-LOOPBACK = "127.0.0.1"
 
 
 _ours: tuple[str | None, dict[str, Any]] | None = None  # with what this program has connected the process
@@ -41,8 +40,8 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
         if _ours in (None, (address, runtime_env)):
             return ray
         ray.shutdown()
-    alone = {"include_dashboard": False, "_node_ip_address": LOOPBACK} if address is None else {}
-    with _signals_kept():
+    alone = {"include_dashboard": False} if address is None else {}
+    with _signals_kept(), _loopback_alone() if address is None else contextlib.nullcontext():
         try:
             ray.init(address or LOCAL, logging_level="ERROR", runtime_env=dict(runtime_env), **alone)
         except (ConnectionError, ValueError, RuntimeError) as error:
@@ -63,3 +62,18 @@ def _signals_kept() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _loopback_alone() -> Iterator[None]:
+    """Lets Ray listen on this machine's loopback address alone where it starts a cluster, as it does on Windows.
+
+    Ray replaces a loopback address that it is told by one that other machines reach.
+    """
+    from ray._private import ray_constants
+
+    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
