@@ -121,7 +121,8 @@ def _startup() -> Any:
         found = importlib.import_module("ppo.startup")
     except ModuleNotFoundError:
         found = None
-    if found is None or pathlib.Path(str(found.__file__)).parent.parent != pathlib.Path(__file__).parent:
+    ours = getattr(found, "are_together", None)  # which no other package has
+    if ours is None or not ours(pathlib.Path(str(found.__file__)).parent.parent, pathlib.Path(__file__).parent):
         where = getattr(sys.modules.get("ppo"), "__file__", None) or "something"
         raise ImportError(f"{where} is in the way of this program's package 'ppo': rename it")
     return found

@@ -15,6 +15,8 @@ from typing import Any
 SCRIPT = "tuninglaw"
 """The command that stands for ``python -m ppo.<verb>``."""
 PACKAGES = ("env", "actors")
+TRAVELLED = "_ray_pkg_"
+"""How the directories begin into which Ray unpacks what has travelled to a node, each package into one of its own."""
 
 
 def command(verb: str) -> str:
@@ -34,13 +36,18 @@ def check_packages(words: list[str]) -> None:
     for name in PACKAGES:
         found = importlib.util.find_spec(name)
         origin = pathlib.Path(found.origin) if found and found.origin else None
-        if origin is not None and origin.resolve().parent.parent == root:
+        if origin is not None and are_together(root, origin.resolve().parent.parent):
             continue
         what = f"{origin or 'something'} is in the way of this program's package {name!r}: rename it"
         if is_command(words):
             print(f"error: {what}, or use the command {SCRIPT} in place of python -m ppo", file=sys.stderr)
             sys.exit(2)
         raise ImportError(what)
+
+
+def are_together(one: pathlib.Path, other: pathlib.Path) -> bool:
+    """Returns whether packages of two directories belong to one copy of this program."""
+    return one == other or (one.parent == other.parent and one.name.startswith(TRAVELLED))
 
 
 def end_by_ctrl_c(words: list[str]) -> None:

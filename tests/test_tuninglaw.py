@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,6 +132,18 @@ def test_what_hides_a_package_from_a_program_is_an_import_error(directory):
     assert errors.splitlines()[-1] == (
         f"ImportError: {directory}/actors.py is in the way of this program's package 'actors': rename it"
     )
+
+
+def test_packages_that_lie_apart_on_a_node_of_a_cluster_are_one_program(directory):
+    """Ray unpacks each that travels into a directory of its own."""
+    homes = [directory / "nodes" / f"_ray_pkg_{number}" for number in range(4)]
+    for name, home in zip(("env", "actors", "ppo"), homes, strict=False):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+    homes[3].mkdir()
+    shutil.copy(ROOT / "tuninglaw.py", homes[3])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, homes))}
+    code, out, errors = started(directory, "-c", "import tuninglaw; print(tuninglaw.Range(0, 1))", env=environment)
+    assert (code, out, errors) == (0, f"{tuninglaw.Range(0, 1)}\n", "")
 
 
 def test_an_own_ppo_in_the_directory_is_not_in_the_way_of_the_command(directory):
