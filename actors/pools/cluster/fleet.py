@@ -18,6 +18,7 @@ from actors.pools.cluster.versions import difference, versions
 from actors.pools.dealing import DealingPool, RemoteError
 from actors.pools.fleet import Event
 from actors.pools.processes import CLOSE_SECONDS
+from actors.rollout import job_sampler
 from env.errors import UsageError
 
 LOOK_SECONDS = 1.0
@@ -42,13 +43,16 @@ class RayFleet:
         patience: seconds that all drivers together may take to close their environments.
 
     Raises:
-        UsageError: there is no such cluster.
+        UsageError: the job cannot work, or there is no such cluster.
     """
 
     def __init__(self, job: Job, drivers: int, address: str | None, timeout: float, patience: float):
+        sent = replace(job, profile=None)  # which is a directory of this machine
+        job_sampler(sent)  # what cannot work is told before anything is started
+        _ = sent.description  # it is pickled with the job, so that no agent makes an environment to learn its shapes
         self._ray = connect(address, runtime_env())
         self._drivers, self._timeout, self._patience = drivers, timeout, patience
-        self._job = self._ray.put(pickle.dumps(replace(job, profile=None)))  # no directory of this machine
+        self._job = self._ray.put(pickle.dumps(sent))
         self._nodes: dict[str, Node] = {}
         self._failures: dict[str, int] = {}
         self._left_out: dict[str, str] = {}
@@ -213,7 +217,7 @@ class RayPool(DealingPool):
     The arguments are those of ``RayFleet``.
 
     Raises:
-        UsageError: there is no such cluster, or no node of it can be used.
+        UsageError: the job cannot work, there is no such cluster, or no node of it can be used.
         DriverError: a driver cannot make its environments, or cannot be started.
     """
 

@@ -1,6 +1,7 @@
 """The learner's side of one node: its agent, the call of it that is under way, and its drivers."""
 
 import time
+from collections import deque
 from typing import Any
 
 from actors.pools import protocol
@@ -8,6 +9,8 @@ from actors.pools.cluster.agent import END, Exchanged, Order
 
 POLL_SECONDS = 0.1
 """How long an agent waits for its drivers before it looks whether there are new orders."""
+CLOCK_CALLS = 64
+"""From so many calls the clocks' difference is estimated: over some seconds, in which they do not drift apart."""
 
 
 class NodeHandle:
@@ -57,7 +60,8 @@ class Node:
         self.name, self.places, self.agent = name, places, agent
         self.pending, self.since = beginning, time.monotonic()
         self.ready = self.lost = False
-        self.clock_ahead, self._round_trip = 0.0, float("inf")
+        self.clock_ahead = 0.0
+        self._clocks: deque[tuple[float, float]] = deque(maxlen=CLOCK_CALLS)  # round trip and difference of each call
         self._edition = 0
         self._orders: list[Order] = []
         self._handles: dict[int, NodeHandle] = {}
@@ -119,12 +123,11 @@ class Node:
         return found
 
     def _set_clock(self, exchanged: Exchanged) -> None:
-        """Estimates the difference of the clocks, from the quickest call so far (as NTP does: Mills 1991, eq. 1)."""
+        """Estimates the clocks' difference, from the quickest of the last calls (as NTP does: Mills 1991, eq. 1)."""
         now = time.monotonic()
         round_trip = (now - self.since) - (exchanged.left - exchanged.arrived)
-        if round_trip < self._round_trip:
-            self._round_trip = round_trip
-            self.clock_ahead = ((exchanged.arrived - self.since) + (exchanged.left - now)) / 2
+        self._clocks.append((round_trip, ((exchanged.arrived - self.since) + (exchanged.left - now)) / 2))
+        self.clock_ahead = min(self._clocks)[1]
 
     def lose(self) -> list[NodeHandle]:
         """Notes that the agent is gone; returns the drivers that are gone with it."""
