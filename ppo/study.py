@@ -18,7 +18,18 @@ OPTIONS = {"seeds", "quick", "only"}  # options that only some studies take
 
 
 Study = Literal[
-    "scaling", "cluster", "lag", "thesis", "ablation", "budget", "frugal", "gallery", "polish", "control", "tempcontrol"
+    "scaling",
+    "cluster",
+    "scale",
+    "lag",
+    "thesis",
+    "ablation",
+    "budget",
+    "frugal",
+    "gallery",
+    "polish",
+    "control",
+    "tempcontrol",
 ]
 
 
@@ -29,7 +40,8 @@ class Arguments:
     study: tyro.conf.Positional[Study]
     """scaling: collect, train and broadcast for 0 to 64 drivers and evaluations of 0, 1 and 20 ms (64 episodes x 2
     time steps of 2-D Ackley); rho = collect(1) / collect(k), rho* = collect(1) / (collect(k) + broadcast(k)).
-    cluster: two nodes of a Ray cluster on this machine, beside pipes, killed, joining and leaving, and 1,000 drivers.
+    cluster: two nodes of a Ray cluster on this machine, beside pipes, killed, joining and leaving, and 1,000
+    drivers. scale: what messages, snapshots and merging cost, and what 100 to 10,000 drivers would do by that.
     lag: time of a training step, and final errors, with and without --lag. thesis: the thesis's learning experiments,
     its results beside this program's. ablation: the defaults, each changed alone. budget: laws of 300 to 18,000
     evaluations without a model. frugal: laws of 100 to 100,000 evaluations with the defaults. gallery: problems of

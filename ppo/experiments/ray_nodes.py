@@ -65,6 +65,20 @@ def _proportional_bytes(process: psutil.Process) -> int:
         return 0
 
 
+def imported_ray() -> Any:
+    """Returns ``ray``, which sends nothing to its makers.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("ppo.study: this study needs Ray; pip install 'tuninglaw[cluster]'") from None
+    return ray
+
+
 @contextlib.contextmanager
 def nodes_of(cpus: list[int]) -> Iterator[Nodes]:
     """Starts a cluster on this machine, with nodes of so many processors, and ends it.
@@ -72,11 +86,7 @@ def nodes_of(cpus: list[int]) -> Iterator[Nodes]:
     Raises:
         UsageError: Ray is not installed.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise UsageError("ppo.study cluster: needs Ray; pip install 'tuninglaw[cluster]'") from None
+    ray = imported_ray()
     nodes = Nodes(cpus[0])
     try:
         for _ in cpus:

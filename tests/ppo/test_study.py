@@ -9,7 +9,7 @@ from ppo import Config
 from ppo.config.command_line import parse_as
 from ppo.study import OPTIONS, Arguments, main
 
-STUDIES = ("scaling", "lag", "thesis", "ablation", "budget", "control", "tempcontrol")
+STUDIES = ("scaling", "scale", "lag", "thesis", "ablation", "budget", "control", "tempcontrol")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,7 @@ def test_without_matplotlib_one_line_names_the_extra(monkeypatch):
 TAKES = {
     "scaling": set(),
     "lag": {"seeds", "quick", "only"},
+    "scale": {"quick"},
     "thesis": {"seeds", "quick", "only"},
     "ablation": {"seeds", "quick"},
     "budget": {"seeds", "quick"},
