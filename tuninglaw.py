@@ -122,7 +122,11 @@ def _startup() -> Any:
     except ModuleNotFoundError:
         found = None
     ours = getattr(found, "are_together", None)  # which no other package has
-    if ours is None or not ours(pathlib.Path(str(found.__file__)).parent.parent, pathlib.Path(__file__).parent):
+    if (
+        found is None
+        or ours is None
+        or not ours(pathlib.Path(str(found.__file__)).parent.parent, pathlib.Path(__file__).parent)
+    ):
         where = getattr(sys.modules.get("ppo"), "__file__", None) or "something"
         raise ImportError(f"{where} is in the way of this program's package 'ppo': rename it")
     return found
