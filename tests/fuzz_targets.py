@@ -17,9 +17,11 @@ from actors.job import Kind, Task
 from actors.law_file import About, Tried, save_law
 from actors.npz import NpzError, read_npz
 from actors.pools.base import DriverError
-from actors.pools.dealing import DealingPool, Driver
+from actors.pools.dealing import DealingPool
+from actors.pools.fleet import Event
 from actors.pools.protocol import (
     NOTE,
+    READY,
     Answer,
     pack_block,
     pack_error,
@@ -256,9 +258,25 @@ def read_message(case: Case, given: tuple[str, bytes]) -> None:
         take_message(content)
 
 
+class OneDriver:
+    """In the place of a fleet, and of the handle of its driver, which is ready."""
+
+    clock_ahead = 0.0
+
+    def start(self, index: int) -> Any:
+        return self
+
+    def wait(self, timeout: float | None) -> list[Event]:
+        return [Event(cast(Any, self), READY)]
+
+    def now(self) -> float:
+        return 0.0
+
+
 def take_message(content: bytes) -> None:
     """Gives a learner what a driver sent that runs the task of ``message``; what ends a run by its text is sound."""
-    pool, driver = DealingPool(JOB, cast(Any, None), 0, 0.0), Driver(0, cast(Any, None), 0.0)
+    pool = DealingPool(JOB, cast(Any, OneDriver()), 1, 0.0)
+    (driver,) = pool._roster.drivers
     pool._round = Round(7, Kind.COLLECT, 1, b"", pool._merger(Kind.COLLECT, 0, None), [], 0.0)
     driver.task, driver.round = Task(Kind.COLLECT, 3, 0, 4), 7
     with contextlib.suppress(DriverError):

@@ -40,8 +40,9 @@ def needed_bytes(config: ResolvedConfig, described: Description) -> dict[str, in
     asked = {"uncertainty": slots, "heterogeneous": slots // 3}.get(config.sampler, 0)  # starts with candidates
     episode = (described.episode_limit or config.time_steps) if config.problem().family == "control" else 0
     return {
-        f"--hidden-sizes {widths}": NUMBER * COPIES * parameters + activations * (width > rows),
-        f"--episodes {slots} --time-steps {config.time_steps}": batch * time_step + activations * (width <= rows),
+        f"--hidden-sizes {widths}": NUMBER * (COPIES + config.lag) * parameters + activations * (width > rows),
+        f"--episodes {slots} --time-steps {config.time_steps}": (1 + config.lag) * batch * time_step
+        + activations * (width <= rows),
         f"--candidates {config.candidates}": NUMBER * config.candidates * max(1, asked * obs),
         f"--check {config.check}": NUMBER * obs * config.check // 3,
         f"--eval-episodes {config.eval_episodes}": config.eval_episodes * episode * time_step,

@@ -67,10 +67,12 @@ class Rounds:
             NotFiniteSlotError: the environment gave a value that is not finite.
             UsageError: the archive is another run's, or cannot be written to.
         """
+        started = time.monotonic()
         ran = self._run(kind, step, snapshot)
+        trajectory = self._counted(kind, ran.trajectory)
         self._timing.add("broadcast", ran.broadcast)
-        self._timing.add(phase_of(kind), max(0.0, ran.seconds - ran.broadcast))
-        return self._counted(kind, ran.trajectory)
+        self._timing.add(phase_of(kind), max(0.0, time.monotonic() - started - ran.broadcast))
+        return trajectory
 
     def _run(self, kind: Kind, step: int, snapshot: Snapshot) -> Ran:
         """Runs one round, and checks it; raises what ``run`` does."""

@@ -68,8 +68,8 @@ class RayFleet:
         return time.monotonic()
 
     def share(self, snapshot: bytes) -> tuple[bytes, int]:
-        self._edition += snapshot != self._content
-        self._content = snapshot
+        if snapshot != self._content:
+            self._content, self._edition, self._reference = snapshot, self._edition + 1, None
         return protocol.pack_block(self._edition, len(snapshot), ""), self._edition
 
     def rest(self) -> None:
@@ -135,7 +135,7 @@ class RayFleet:
             self._leave_out(node, f"has {reason}")
             return []
         node.ready = True
-        self._failures.pop(node.name, None)
+        self._failures.pop(node.identifier, None)
         return None
 
     def _silent(self, node: Node) -> bool:
@@ -146,15 +146,25 @@ class RayFleet:
 
     def _lose(self, node: Node, error: Exception | None = None) -> list[Event]:
         """Gives up an agent that is gone or silent; its node gets another one when it is looked for again."""
-        identifier = next(key for key, one in self._nodes.items() if one is node)
-        del self._nodes[identifier]
+        del self._nodes[node.identifier]
         self._ray.kill(node.agent)
         if not node.ready:
-            self._failures[node.name] = self._failures.get(node.name, 0) + 1
-            if self._failures[node.name] >= MOST_FAILURES:
-                self._leave_out(node, f"failed {MOST_FAILURES} times: {' '.join(str(error).split())}")
-        left = error is not None and not self._is_there(identifier)
+            failures = self._failures[node.identifier] = self._failures.get(node.identifier, 0) + 1
+            if failures >= MOST_FAILURES:
+                self._leave_out(node, f"failed {failures} times: {' '.join(str(error).split())}")
+        left = error is not None and self._has_left(node, error)
         return [Event(handle, None, left) for handle in node.lose()]
+
+    def _has_left(self, node: Node, error: Exception) -> bool:
+        """Returns whether an agent is gone with its node, for which nothing that ran there is to blame.
+
+        Of an agent that has ended alone Ray knows at once. Of a node it knows only later, some 15 s after its processes
+        were killed; until then it says that the agent cannot be reached, or that what it has answered is lost.
+        """
+        errors = self._ray.exceptions
+        unknown = errors.ActorUnavailableError, errors.ObjectLostError
+        there = {one["NodeID"] for one in self._ray.nodes() if one["Alive"]}
+        return isinstance(error, unknown) or node.identifier not in there
 
     def _leave_out(self, node: Node, reason: str) -> None:
         """Uses a node no more.
@@ -162,29 +172,34 @@ class RayFleet:
         Raises:
             UsageError: there is no other one.
         """
-        self._left_out[node.name] = reason
+        self._left_out[node.identifier] = f"{node.name} {reason}"
         self._ray.kill(node.agent)
-        self._nodes = {key: one for key, one in self._nodes.items() if one is not node}
-        if not self._nodes:
-            words = "; ".join(f"{name} {why}" for name, why in self._left_out.items())
+        self._nodes.pop(node.identifier, None)
+        if not self._usable():
+            words = "; ".join(self._left_out.values())
             raise UsageError(f"--backend ray: no node of the cluster can be used: {words}")
 
-    def _is_there(self, identifier: str) -> bool:
-        """Returns whether Ray knows of no end of a node."""
-        return any(one["NodeID"] == identifier and one["Alive"] for one in self._ray.nodes())
+    def _usable(self) -> list[tuple[dict[str, Any], int]]:
+        """Returns the nodes that can be used, as Ray describes them, and their numbers of processors."""
+        found = [(one, int(one["Resources"].get("CPU", 0))) for one in self._ray.nodes() if one["Alive"]]
+        return [(one, cpus) for one, cpus in found if cpus and one["NodeID"] not in self._left_out]
 
     def _look_for_nodes(self) -> None:
-        """Begins agents on nodes that are new, or have lost theirs; each has its share of the drivers."""
+        """Begins agents on nodes that are new, or have lost theirs; each has its share of the drivers.
+
+        A node whose agent has not begun, and may never, takes nothing of that away from one that comes later.
+        """
         if self.now() - self._looked < LOOK_SECONDS:
             return
         self._looked = self.now()
-        found = [(one, int(one["Resources"].get("CPU", 0))) for one in self._ray.nodes() if one["Alive"]]
-        usable = [(one, cpus) for one, cpus in found if cpus and one["NodeManagerAddress"] not in self._left_out]
-        places = places_of(self._drivers, [cpus for _, cpus in usable]) if usable else []
-        for (one, cpus), share in zip(usable, places, strict=True):
-            vacant = self._drivers - sum(node.places for node in self._nodes.values())
+        vacant = self._drivers - sum(node.places for node in self._nodes.values() if node.ready)
+        beginning = {key for key, node in self._nodes.items() if not node.ready}
+        counted = [(one, cpus) for one, cpus in self._usable() if one["NodeID"] not in beginning]
+        places = places_of(self._drivers, [cpus for _, cpus in counted]) if counted else []
+        for (one, cpus), share in zip(counted, places, strict=True):
             if one["NodeID"] not in self._nodes and min(share, vacant) > 0:
                 self._nodes[one["NodeID"]] = self._begin(one, min(share, vacant), cpus)
+                vacant -= min(share, vacant)
 
     def _begin(self, found: dict[str, Any], places: int, cpus: int) -> Node:
         """Begins the agent of a node."""
@@ -197,7 +212,7 @@ class RayFleet:
         )(Agent)
         agent = actor.remote()
         beginning = agent.begin.remote(versions(), self._job, self._timeout, self._patience)
-        return Node(found["NodeManagerAddress"], places, agent, beginning)
+        return Node(found["NodeID"], found["NodeManagerAddress"], places, agent, beginning)
 
     def close(self, drivers: Iterable[tuple[NodeHandle, bool]]) -> None:
         """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""

@@ -43,6 +43,7 @@ class Node:
     """A machine of the cluster.
 
     Args:
+        identifier: by which Ray knows it.
         name: its address, for messages.
         places: how many drivers it is to have.
         agent: handle of its agent, an actor.
@@ -56,8 +57,8 @@ class Node:
         clock_ahead: seconds by which its clock is ahead of the learner's.
     """
 
-    def __init__(self, name: str, places: int, agent: Any, beginning: Any):
-        self.name, self.places, self.agent = name, places, agent
+    def __init__(self, identifier: str, name: str, places: int, agent: Any, beginning: Any):
+        self.identifier, self.name, self.places, self.agent = identifier, name, places, agent
         self.pending, self.since = beginning, time.monotonic()
         self.ready = self.lost = False
         self.clock_ahead = 0.0

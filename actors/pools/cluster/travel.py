@@ -12,15 +12,16 @@ from env.errors import UsageError
 from env.importing import is_by_path
 
 OURS = [str(pathlib.Path(ROOT, name)) for name in ("env", "actors", "ppo", "tuninglaw.py")]
-EXCLUDED = ["runs", "archive.bin", "*.npz"]
-"""What lies in a working directory beside modules: results of runs, above all."""
+EXCLUDED = ["runs", "archive.bin", "checkpoint.npz"]
+"""Results of runs, which lie in a working directory beside modules and the data that those may read."""
 
 
 def runtime_env() -> dict[str, Any]:
     """Returns what Ray is to bring to each node.
 
     Where a module that is loaded lies in the working directory, that directory travels; any other module that is not
-    installed travels alone, as the package or file that it belongs to. What is installed does not travel.
+    installed travels alone, as the package or file that it belongs to. What is installed does not travel, nor what is
+    compiled; the main program does not either, since what it defines is sent by value.
 
     Raises:
         UsageError: a file that was imported by its path lies elsewhere.
@@ -35,8 +36,8 @@ def runtime_env() -> dict[str, Any]:
                 f"--backend ray: {file} lies outside the working directory, which is what travels to the nodes; begin "
                 f"in the directory of {file.name}"
             )
-        else:
-            outside.add(_root_of(name, file))
+        elif (root := _root_of(name, file)).is_dir() or root.suffix == ".py":  # Ray takes nothing else
+            outside.add(str(root))
     travelling = {"py_modules": [*OURS, *sorted(outside)], "excludes": EXCLUDED}
     return travelling | {"working_dir": str(base)} if inside else travelling
 
@@ -48,15 +49,15 @@ def _loaded() -> Iterator[tuple[str, pathlib.Path]]:
     installed = [pathlib.Path(home).resolve() for home in [*OURS, *filter(None, homes)]]
     for name, module in list(sys.modules.items()):
         found = getattr(module, "__file__", None)
-        if name == "__main__" or not isinstance(found, str):
+        if module is sys.modules["__main__"] or not isinstance(found, str):  # multiprocessing has another name for it
             continue
         file = pathlib.Path(found).resolve()
         if file.is_file() and not any(file.is_relative_to(home) for home in installed):
             yield name, file
 
 
-def _root_of(name: str, file: pathlib.Path) -> str:
-    """Returns the package, or else the file, that a module belongs to."""
-    top = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
-    whole = pathlib.Path(top).resolve() if isinstance(top, str) else file
-    return str(whole.parent if whole.name == "__init__.py" else whole)
+def _root_of(name: str, file: pathlib.Path) -> pathlib.Path:
+    """Returns the package, with or without an ``__init__.py``, or else the file, that a module belongs to."""
+    top = sys.modules.get(name.partition(".")[0])
+    places = [pathlib.Path(place).resolve() for place in getattr(top, "__path__", ())]
+    return next((place for place in places if file.is_relative_to(place)), file)

@@ -26,6 +26,7 @@ from ppo.algorithm.not_finite import NotFiniteError
 from ppo.data.archive import NAME, read_archive
 from ppo.train import train
 from ppo.training.ahead import Ahead
+from ppo.training.one_slot import SlotOfRun
 from ppo.training.rounds import Ran
 from ppo.training.run_dir import RunDir
 from ppo.training.timing import PHASES, Timing
@@ -139,6 +140,19 @@ def test_what_was_collected_ahead_is_not_paid_for_again(step, checkpoint, tmp_pa
     assert bits(tmp_path / "run", summary) == expected
     assert summary["lost_evaluations"] == 0
     assert os.path.getsize(tmp_path / "count") == summary["objective_evaluations"] + summary["eval_evaluations"]
+
+
+@pytest.mark.parametrize("step", [1, 5, 6])
+def test_one_slot_is_run_again_by_the_policy_that_acted_in_it(step, tmp_path, monkeypatch):
+    monkeypatch.setattr("ppo.training.ahead.DaemonThreads", AtOnce)
+    killed_at(5, changed(drivers=1, backend="thread", lag=2), tmp_path / "run")
+    files = RunDir(tmp_path / "run")
+    if step == 1:
+        files.checkpoint.unlink()
+    found = SlotOfRun(files, step, 3, None, False).run()
+    assert found.trajectory.versions.tolist() == [max(0, step - 2)]
+    assert len(found.recorded) == 2
+    assert found.other_bits == []
 
 
 @contextlib.contextmanager

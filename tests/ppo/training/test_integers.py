@@ -135,5 +135,5 @@ def test_an_integer_that_is_a_condition_takes_its_values_alone(tmp_path, little_
 def test_starts_of_rounds_and_of_scores_are_rounded(tmp_path):
     with Trainer(resolve(WITHOUT), tmp_path / "run", quiet=True) as trainer:
         for kind in (Kind.COLLECT, Kind.EVALUATE):
-            trajectory = trainer._round(kind)
+            trajectory = trainer.rounds.run(kind, 0, trainer.learner.snapshot())
             assert set(trajectory.obs[..., 0].reshape(-1).tolist()) <= ON_STEPS

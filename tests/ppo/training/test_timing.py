@@ -41,6 +41,17 @@ def test_phases_medians_and_loop(clock):
     assert timing.medians()["collect"] == 0.0
 
 
+def test_what_overlaps_is_beside_the_phases(clock):
+    timing = Timing({"collect": 1.0, "overlapped": 10.0, "loop": 1.0})
+    assert "overlapped" not in Timing().spent()
+    for seconds in (3.0, -1.0, 2.0):  # below 0 where a score waited for collecting that is counted in later steps
+        timing.add("overlapped", seconds)
+        timing.end_step()
+    assert timing.summary()["overlapped"] == {"total": 14.0, "median_per_step": 2.0}
+    assert timing.spent()["overlapped"] == 14.0
+    assert sum(timing.totals.values()) == timing.totals["collect"] == 1.0
+
+
 def test_medians_are_of_the_last_steps_and_a_long_run_holds_no_more_of_them(clock):
     timing = Timing()
     for seconds in [5.0] * (LAST_STEPS + 1) + [1.0] * LAST_STEPS:

@@ -64,7 +64,7 @@ def clock(monkeypatch):
 
 
 def ready(places=3):
-    node = Node("10.0.0.7", places, FakeAgent(), "beginning")
+    node = Node("a", "10.0.0.7", places, FakeAgent(), "beginning")
     node.pending, node.ready = None, True
     return node
 
@@ -74,7 +74,7 @@ def told(node, *messages):
 
 
 def test_a_node_has_room_once_its_agent_has_begun():
-    node = Node("10.0.0.7", 2, FakeAgent(), "beginning")
+    node = Node("a", "10.0.0.7", 2, FakeAgent(), "beginning")
     assert (node.pending, node.free) == ("beginning", 0)
     node.pending, node.ready = None, True
     assert node.free == 2
