@@ -251,7 +251,7 @@ def test_leaving_the_loop_gives_up_what_was_begun(how, backend, tmp_path, bits, 
             if step.number == 4 and how == "error":
                 raise KeyError
             if step.number == 4:
-                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+                signal.raise_signal(signal.SIGINT)
     assert RunDir(tmp_path / "run").load("--resume")[0]["counters"][0] >= 4
     assert not threads()
     assert multiprocessing.active_children() == []
