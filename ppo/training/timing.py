@@ -3,8 +3,8 @@
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 PHASES = ("collect", "train", "broadcast", "evaluate", "other")
@@ -12,6 +12,23 @@ OVERLAPPED = "overlapped"
 """Collecting while the learner did something else: measured beside the phases, and part of none."""
 LAST_STEPS = 10_000
 """Training steps that medians are over at the most, so that a long run takes no more memory than a short one."""
+
+
+class _Measured:
+    """Adds the time that a block takes, its own included: a training step of a quick f has many, and takes 1 ms."""
+
+    __slots__ = ("_mark", "_phase", "_started", "_timing")
+
+    def __init__(self, timing: "Timing", phase: str):
+        self._started = time.perf_counter()
+        self._timing, self._phase, self._mark = timing, phase, timing.marked(phase)
+
+    def __enter__(self) -> None:
+        self._mark.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._mark.__exit__(*error)
+        self._timing.add(self._phase, time.perf_counter() - self._started)
 
 
 class Timing:
@@ -47,15 +64,9 @@ class Timing:
         self._seconds[phase] += seconds
         self._current[phase] += seconds
 
-    @contextmanager
-    def measure(self, phase: str) -> Iterator[None]:
-        """Adds the time that the block takes."""
-        started = time.perf_counter()
-        try:
-            with self.marked(phase):
-                yield
-        finally:
-            self.add(phase, time.perf_counter() - started)
+    def measure(self, phase: str) -> "_Measured":
+        """Returns a context that adds the time that its block takes."""
+        return _Measured(self, phase)
 
     def begin_step(self) -> None:
         """Opens a training step; what has passed since the last one was the caller's, and counts as other."""

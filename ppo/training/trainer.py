@@ -207,14 +207,15 @@ class Trainer(Asks):
     def _learn(self) -> int:
         """Collects and trains; returns the time steps that were collected."""
         trajectory = self.rounds.collect()
-        self.learner.late = self.rounds.late(self.learner.step)
-        self._between_steps = False
         with self.timing.measure("train"):
+            self.learner.late = self.rounds.late(self.learner.step)
+            self._between_steps = False
             scalars = self._updates.learn(self.learner, trajectory)
-        if self.config.on_nan == "skip":
-            scalars["skipped_steps"] = self._updates.skipped
-        self._scoring.open, self._between_steps = scalars, True
-        self._progress.learned(scalars)
+            if self.config.on_nan == "skip":
+                scalars["skipped_steps"] = self._updates.skipped
+            self._scoring.open, self._between_steps = scalars, True
+        with self.timing.measure("other"):
+            self._progress.learned(scalars)
         return trajectory.rewards.size
 
     def _evaluate(self) -> float:
