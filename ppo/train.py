@@ -146,6 +146,8 @@ def main(argv: list[str]) -> None:
         run_dir = arguments.resume
         names = {*WHERE_IT_RUNS, *FROM_NOW_ON} & {*given_flags(argv)}
         given = {name: getattr(arguments, name) for name in names}
+        if given.get("backend", "ray") != "ray":
+            given.setdefault("ray_address", None)  # which no other backend has
         config = dataclasses.replace(RunDir(run_dir).config("--resume"), **given)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
     with interruptible(arguments.quiet) as interrupted:

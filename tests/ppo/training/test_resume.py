@@ -83,6 +83,15 @@ def test_a_run_that_starts_again_takes_up_its_warm_start(tmp_path, bits):
     assert bits(tmp_path / "cut", run(config, tmp_path / "cut", resume=True)) == expected
 
 
+def test_a_run_of_a_cluster_goes_on_without_one(command, tmp_path):
+    config = dataclasses.replace(CONFIG, training_steps=3, drivers=0)
+    killed_at(2, config, tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"backend": "ray", "ray_address": "auto", "drivers": 2}))
+    flags = ["--backend", "process", "--drivers", "0", "--quiet", "--no-pictures"]
+    assert command("--resume", "run", *flags) == (0, "")
+
+
 def test_a_torn_last_row_is_dropped(tmp_path, bits):
     expected = bits(tmp_path / "whole", run(CONFIG, tmp_path / "whole"))
     killed_at(16, CONFIG, tmp_path / "cut")
