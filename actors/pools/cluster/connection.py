@@ -27,7 +27,8 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
         runtime_env: what is to travel to the nodes.
 
     Raises:
-        UsageError: Ray is not installed, there is no such cluster, or the modules are too large to travel.
+        UsageError: Ray is not installed, there is no such cluster, it asks for a token, or the modules are too large
+            to travel.
     """
     global _ours
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # they would be sent to Ray's makers
@@ -44,9 +45,10 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
     with _signals_kept(), _loopback_alone() if address is None else contextlib.nullcontext():
         try:
             ray.init(address or LOCAL, logging_level="ERROR", runtime_env=dict(runtime_env), **alone)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             reason = " ".join(str(error).split())
-            raise UsageError(f"--ray-address {address}: no cluster can be joined ({reason})") from error
+            flag = "--backend ray" if address is None else f"--ray-address {address}"
+            raise UsageError(f"{flag}: no cluster can be joined ({reason})") from error
     _ours = address, runtime_env
     return ray
 
