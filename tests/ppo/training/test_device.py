@@ -152,7 +152,18 @@ def test_what_a_training_step_does_is_marked_by_the_names_of_its_phases(tmp_path
     config = dataclasses.replace(SMALL, training_steps=1, eval_every=1, drivers=0)
     with Trainer(resolve(config), tmp_path / "run", quiet=True) as trainer:
         next(trainer)
-    phases = ["broadcast", "broadcast", "collect", "train", "broadcast", "broadcast", "evaluate", "other", "other"]
+    phases = [
+        "broadcast",
+        "broadcast",
+        "collect",
+        "train",
+        "other",
+        "broadcast",
+        "broadcast",
+        "evaluate",
+        "other",
+        "other",
+    ]
     assert marks == [f"{what} {phase}" for phase in phases for what in ("begin", "end")]
 
 
