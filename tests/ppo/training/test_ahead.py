@@ -231,10 +231,18 @@ def test_a_driver_process_that_raises_while_the_learner_learns_ends_the_run_at_t
     assert multiprocessing.active_children() == []
 
 
+@pytest.fixture
+def ctrl_c():
+    """Lets SIGINT raise KeyboardInterrupt, which it does not where a shell began the tests in its background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(
     ("how", "backend"), [("break", "process"), ("Ctrl-C", "process"), ("error", "thread"), ("Ctrl-C", "thread")]
 )
-def test_leaving_the_loop_gives_up_what_was_begun(how, backend, tmp_path, bits, whole):
+def test_leaving_the_loop_gives_up_what_was_begun(how, backend, tmp_path, bits, whole, ctrl_c):
     config = changed(env="tests.problems:Counted", env_kwargs={"path": str(tmp_path / "count")})
     expected = whole(config)
     slow = {"path": str(tmp_path / "count"), "seconds": 0.004}
