@@ -243,7 +243,7 @@ class DealingPool(Pool):
                 if not left:
                     self._give_up(task, f"driver {driver.index} {reason} {where}, and {times - 1} before it did")
                 times = 0
-        elif not driver.ready:
+        elif not driver.ready and not left:
             self._failed_starts += 1
             times = self._failed_starts
         self._roster.remove(driver)

@@ -140,9 +140,7 @@ class RayFleet:
 
     def _silent(self, node: Node) -> bool:
         """Returns whether an agent has not answered for too long."""
-        return (
-            bool(self._timeout) and node.ready and node.pending is not None and self.now() - node.since > self._timeout
-        )
+        return bool(self._timeout) and node.ready and node.silence > self._timeout
 
     def _lose(self, node: Node, error: Exception | None = None) -> list[Event]:
         """Gives up an agent that is gone or silent; its node gets another one when it is looked for again."""

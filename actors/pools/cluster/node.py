@@ -9,6 +9,8 @@ from actors.pools.cluster.agent import END, Exchanged, Order
 
 POLL_SECONDS = 0.1
 """How long an agent waits for its drivers before it looks whether there are new orders."""
+SLOW_SECONDS = 1.0
+"""After so long without an answer to a call its node gets no more drivers."""
 CLOCK_CALLS = 64
 """From so many calls the clocks' difference is estimated: over some seconds, in which they do not drift apart."""
 
@@ -69,9 +71,15 @@ class Node:
         self._awaited: set[int] = set()  # drivers that are to answer something
 
     @property
+    def silence(self) -> float:
+        """Seconds for which the agent has not answered a call."""
+        return 0.0 if self.pending is None else time.monotonic() - self.since
+
+    @property
     def free(self) -> int:
         """How many more drivers it may have now."""
-        return self.places - len(self._handles) if self.ready and not self.lost else 0
+        takes_more = self.ready and not self.lost and self.silence < SLOW_SECONDS
+        return self.places - len(self._handles) if takes_more else 0
 
     def start(self, number: int, index: int) -> NodeHandle:
         """Orders to start a driver."""

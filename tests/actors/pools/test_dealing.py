@@ -22,8 +22,8 @@ class FakeHandle:
 
     clock_ahead = 0.0
 
-    def __init__(self, index):
-        self.worker = Worker(Collector(job(), index), clock=lambda: 0.0)
+    def __init__(self, index, a_job=None):
+        self.worker = Worker(Collector(a_job or job(), index), clock=lambda: 0.0)
         self.sent, self.answers, self.ended = [], [protocol.READY], False
 
     def send(self, message):

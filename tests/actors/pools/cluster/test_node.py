@@ -152,6 +152,8 @@ def test_an_end_is_ordered_without_waiting_for_anything():
     node.call(0, b"")
     handle.end()
     handle.end()  # is ended once
+    assert told(node) == []
+    node.call(0, b"")
     assert told(node, (5, protocol.READY)) == []  # which nobody wants to know any more
     node.call(0, b"")
     assert node.agent.calls[1:] == [([Order(5, END)], 0, b"", 0.0)]
