@@ -25,6 +25,11 @@ LOOK_SECONDS = 1.0
 """How often the learner looks which nodes there are."""
 INLINE_BYTES = 100_000
 """Up to here Ray sends bytes with the call itself; above, they are put into its store once for all nodes."""
+UNSURE_SECONDS = 20.0
+"""For so long a node gets no other agent after one could not be reached: by then Ray knows whether the node is there.
+
+Until then an agent on one that is gone would hold up those of others in Ray's scheduler.
+"""
 MOST_FAILURES = 5
 """How often the agent of a node may fail as it begins, before the node is left out."""
 
@@ -55,6 +60,7 @@ class RayFleet:
         self._job = self._ray.put(pickle.dumps(sent))
         self._nodes: dict[str, Node] = {}
         self._failures: dict[str, int] = {}
+        self._left: dict[str, float] = {}  # when nodes have left
         self._left_out: dict[str, str] = {}
         self._looked = -LOOK_SECONDS
         self._numbers = itertools.count()
@@ -150,7 +156,8 @@ class RayFleet:
             failures = self._failures[node.identifier] = self._failures.get(node.identifier, 0) + 1
             if failures >= MOST_FAILURES:
                 self._leave_out(node, f"failed {failures} times: {' '.join(str(error).split())}")
-        left = error is not None and self._has_left(node, error)
+        if left := error is not None and self._has_left(node, error):
+            self._left[node.identifier] = self.now()
         return [Event(handle, None, left) for handle in node.lose()]
 
     def _has_left(self, node: Node, error: Exception) -> bool:
@@ -192,7 +199,8 @@ class RayFleet:
         self._looked = self.now()
         vacant = self._drivers - sum(node.places for node in self._nodes.values() if node.ready)
         beginning = {key for key, node in self._nodes.items() if not node.ready}
-        counted = [(one, cpus) for one, cpus in self._usable() if one["NodeID"] not in beginning]
+        unsure = {key for key, left in self._left.items() if self._looked - left < UNSURE_SECONDS}
+        counted = [(one, cpus) for one, cpus in self._usable() if one["NodeID"] not in beginning | unsure]
         places = places_of(self._drivers, [cpus for _, cpus in counted]) if counted else []
         for (one, cpus), share in zip(counted, places, strict=True):
             if one["NodeID"] not in self._nodes and min(share, vacant) > 0:
@@ -216,10 +224,14 @@ class RayFleet:
         """Ends all drivers, after they had time to close their environments; of each, whether it is busy."""
         busy = {handle.number for handle, works in drivers if works}
         nodes = list(self._nodes.values())
-        closing = [node.agent.close.remote(busy) for node in nodes if node.ready]
-        if closing:
-            self._ray.wait(closing, num_returns=len(closing), timeout=self._patience + CLOSE_SECONDS)
+        ends = {}
         for node in nodes:
+            if node.ready:
+                node.agent.close.remote(busy)
+                ends[node.agent.__ray_terminate__.remote()] = node  # it removes its temporary directory as it ends
+        limit = self._patience + CLOSE_SECONDS
+        ended = self._ray.wait(list(ends), num_returns=len(ends), timeout=limit)[0] if ends else []
+        for node in set(nodes) - {ends[one] for one in ended}:
             self._ray.kill(node.agent)
         self._nodes, self._reference, self._job = {}, None, None
 

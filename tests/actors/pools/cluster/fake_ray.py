@@ -60,15 +60,18 @@ class LocalFleet:
 
 
 class Reference:
-    """Of something in the store, or of a call, which is made when somebody waits for it."""
+    """Of something in the store, or of a call, which is made, after the one before, when somebody waits for it."""
 
-    def __init__(self, node=None, call=None, value=None):
-        self.node, self.call, self.value, self.error = node, call, value, None
+    def __init__(self, node=None, call=None, value=None, before=None):
+        self.node, self.call, self.value, self.error, self.before = node, call, value, None, before
 
     def settle(self):
         """Makes the call, if its node lets it; returns whether its end is known."""
         if self.call is None:
             return True
+        if self.before is not None:
+            self.before.settle()
+            self.before = None
         if self.node.error is not None:
             self.error = self.node.error
         elif self.node.silent:
@@ -116,8 +119,8 @@ class FakeActor:
 
     def __init__(self, ray, node, options, made):
         self.node, self.options, self.agent = node, options, made()
-        self.calls, self.killed = [], 0
-        for name in ("begin", "exchange", "close"):
+        self.calls, self.killed, self.ended, self.last = [], 0, False, None
+        for name in ("begin", "exchange", "close", "__ray_terminate__"):
             setattr(self, name, types.SimpleNamespace(remote=self._method(ray, name)))
         node.agents.append(self)
 
@@ -125,12 +128,17 @@ class FakeActor:
         def remote(*arguments):
             assert not self.killed, "a call of an agent that was killed"
             self.calls.append((name, arguments))
+            reference = Reference(self.node, lambda: self._run(name, values), before=self.last)
             values = [ray.get(one) if isinstance(one, Reference) else one for one in arguments]
-            return Reference(self.node, lambda: self._run(name, values))
+            self.last = reference
+            return reference
 
         return remote
 
     def _run(self, name, values):
+        if name == "__ray_terminate__":
+            self.ended = True
+            return None
         answer = getattr(self.agent, name)(*values)
         return answer | self.node.versions if name == "begin" else answer
 
@@ -207,16 +215,13 @@ class FakeRay:
         return reference.value
 
     def wait(self, references, num_returns, timeout):
-        """Returns those that are done; if there is none, time passes."""
+        """Returns those that are done; if they are too few, time passes."""
         assert len(set(references)) == len(references) >= num_returns > 0
         done = []
         for one in references:
             if len(done) < num_returns and one.settle():
                 done.append(one)
-        if done or timeout == 0:
-            self.pass_time(0.001)
-        else:
-            self.pass_time(timeout)
+        self.pass_time(0.001 if len(done) == num_returns or timeout == 0 else timeout)
         return done, [one for one in references if one not in done]
 
     def kill(self, actor):
