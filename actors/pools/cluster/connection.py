@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from env.errors import UsageError
 
 LOCAL = "local"
-
+CONNECT_SECONDS = 10.0
+"""How long a cluster may take to answer at its address."""
 
 _ours: tuple[str | None, dict[str, Any]] | None = None  # with what this program has connected the process
 
@@ -41,16 +43,43 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
         if _ours in (None, (address, runtime_env)):
             return ray
         ray.shutdown()
+    _check_answers(address)
     alone = {"include_dashboard": False} if address is None else {}
     with _signals_kept(), _loopback_alone() if address is None else contextlib.nullcontext():
         try:
             ray.init(address or LOCAL, logging_level="ERROR", runtime_env=dict(runtime_env), **alone)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-            reason = " ".join(str(error).split())
-            flag = "--backend ray" if address is None else f"--ray-address {address}"
-            raise UsageError(f"{flag}: no cluster can be joined ({reason})") from error
+            ray.shutdown()  # it may have come half way
+            raise UsageError(f"{_told(address, ray, error)} ({' '.join(str(error).split())})") from error
     _ours = address, runtime_env
     return ray
+
+
+def _told(address: str | None, ray: Any, error: Exception) -> str:
+    """Returns how to say that a cluster could not be joined or started."""
+    if isinstance(error, ray.exceptions.RuntimeEnvSetupError):
+        return "--backend ray: what is to travel to the nodes cannot; what may stay can be named in a .rayignore file"
+    if address is None:
+        return "--backend ray: no cluster can be started on this machine"
+    return f"--ray-address {address}: no cluster can be joined"
+
+
+def _check_answers(address: str | None) -> None:
+    """Checks that something answers at an address; Ray itself would try for minutes, and say so again and again.
+
+    Raises:
+        UsageError: nothing does.
+    """
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):  # auto, or what Ray itself refuses
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"--ray-address {address}: nothing answers there ({error}); it is auto for the cluster of this machine, "
+            f"ray://host:10001 or host:6379"
+        ) from None
 
 
 @contextlib.contextmanager
