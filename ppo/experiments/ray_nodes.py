@@ -11,6 +11,7 @@ import psutil
 from env.errors import UsageError
 
 AGENT, RAYLET = "ray::Agent", "raylet"
+"""How the names of their processes begin; the method that an agent runs may follow its own."""
 
 
 class Nodes:
@@ -41,7 +42,7 @@ class Nodes:
         node = self._nodes.pop(0)
         (info,) = node.all_processes[RAYLET]
         raylet = psutil.Process(info.process.pid)
-        for process in [child for child in raylet.children(recursive=True) if child.name() == AGENT]:
+        for process in [child for child in raylet.children(recursive=True) if child.name().startswith(AGENT)]:
             os.kill(process.pid, signal.SIGKILL)
         os.kill(raylet.pid, signal.SIGKILL)
 

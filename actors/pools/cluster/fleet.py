@@ -57,7 +57,7 @@ class RayFleet:
         _ = sent.description  # it is pickled with the job, so that no agent makes an environment to learn its shapes
         self._ray = connect(address, runtime_env())
         self._drivers, self._timeout, self._patience = drivers, timeout, patience
-        self._job = self._ray.put(pickle.dumps(sent))
+        self._job = self._parcel(pickle.dumps(sent))
         self._nodes: dict[str, Node] = {}
         self._failures: dict[str, int] = {}
         self._left: dict[str, float] = {}  # when nodes have left
@@ -77,6 +77,13 @@ class RayFleet:
         if snapshot != self._content:
             self._content, self._edition, self._reference = snapshot, self._edition + 1, None
         return protocol.pack_block(self._edition, len(snapshot), ""), self._edition
+
+    def _parcel(self, content: bytes) -> Any:
+        """Returns content as it is sent: itself where it is small, else a reference to it in Ray's store.
+
+        From there a node may have to wait for 10 s, where Ray would have it from one that is gone.
+        """
+        return self._ray.put(content) if len(content) > INLINE_BYTES else content
 
     def rest(self) -> None:
         """Lets go of the snapshot in Ray's store."""
@@ -115,9 +122,7 @@ class RayFleet:
             return
         snapshot: Any = b""
         if node.needs(self._edition):
-            snapshot = self._content
-            if len(snapshot) > INLINE_BYTES:
-                self._reference = snapshot = self._reference or self._ray.put(snapshot)
+            snapshot = self._reference = self._reference or self._parcel(self._content)
         node.call(self._edition, snapshot)
 
     def _answer(self, node: Node, reference: Any) -> list[Event] | None:

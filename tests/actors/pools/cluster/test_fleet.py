@@ -5,6 +5,7 @@ import pickle
 import types
 import weakref
 
+import numpy as np
 import pytest
 
 from actors.job import Kind
@@ -106,13 +107,22 @@ def test_agents_are_asked_for_with_nothing_that_ray_would_do_by_itself(cluster):
 
 
 @pytest.mark.parametrize("sampler", ["random", "env"])
-def test_the_job_is_put_once_with_its_description_and_without_directories(sampler, cluster):
+def test_the_job_is_sent_with_its_description_and_without_directories(sampler, cluster):
     ray = cluster(2, 2)
     a_job = dataclasses.replace(job(sampler=sampler), profile="/home/me/profiles")
     with pool_of(4, a_job):
-        assert len(ray.stored) == 1
-        sent = pickle.loads(ray.stored[0])
-        assert sent.profile is None and "description" in vars(sent)
+        for found in ray.found:
+            method, (_, content, *_) = found.calls[0]
+            sent = pickle.loads(content)
+            assert method == "begin" and sent.profile is None and "description" in vars(sent)
+    assert ray.stored == []
+
+
+def test_a_large_job_is_put_once(cluster, expected):
+    ray = cluster(2, 2)
+    with pool_of(4, dataclasses.replace(job(), eval_starts=np.zeros((INLINE_BYTES // 16, 3)))) as pool:
+        assert same(run(pool, 0)[0], expected[0])
+        assert len(ray.stored) == 1 and pickle.loads(ray.stored[0]).episodes == 10
 
 
 def test_a_mistake_in_the_job_is_told_before_anything_is_joined(monkeypatch):
@@ -146,7 +156,7 @@ def test_a_small_snapshot_goes_with_the_call_itself(cluster):
         run_one_by_one(pool, 0)
         run_one_by_one(pool, 1)
         assert snapshots(ray) == [snapshot(0).to_bytes(), snapshot(1).to_bytes()] * 2  # once to each of the nodes
-        assert len(ray.stored) == 1  # the job
+        assert ray.stored == []
 
 
 def test_a_large_snapshot_is_put_once_a_step_and_let_go_of_after_it(cluster):
@@ -158,7 +168,7 @@ def test_a_large_snapshot_is_put_once_a_step_and_let_go_of_after_it(cluster):
         for step, snap in enumerate(large):
             assert same(run_one_by_one(pool, step, snap), run(here, step, snap=snap)[0])
             assert pool._fleet._reference is None
-        assert ray.stored[1:] == [snap.to_bytes() for snap in large]
+        assert ray.stored == [snap.to_bytes() for snap in large]
         sent = snapshots(ray)
         assert len(sent) == 6 and len(set(map(id, sent))) == 3
         references = [weakref.ref(one) for one in sent]
@@ -171,7 +181,7 @@ def test_a_large_snapshot_is_put_once_a_step_and_let_go_of_after_it(cluster):
 def test_the_limit_of_what_goes_with_a_call(cluster):
     ray = cluster(2)
     with pool_of(1) as pool:
-        for size, stored in ((INLINE_BYTES, 1), (INLINE_BYTES + 1, 2)):
+        for size, stored in ((INLINE_BYTES, 0), (INLINE_BYTES + 1, 1)):
             pool._fleet.share(bytes(size))
             pool._roster.idle[0].handle.send(protocol.POLICY)
             pool._fleet._call(pool._fleet._nodes["a"])
