@@ -4,7 +4,6 @@ import itertools
 import pickle
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from actors.job import Job
@@ -13,7 +12,7 @@ from actors.pools.base import DriverError
 from actors.pools.cluster.agent import Agent
 from actors.pools.cluster.connection import connect
 from actors.pools.cluster.node import Node, NodeHandle, places_of
-from actors.pools.cluster.travel import runtime_env
+from actors.pools.cluster.travel import runtime_env, sent
 from actors.pools.cluster.versions import difference, versions
 from actors.pools.dealing import DealingPool, RemoteError
 from actors.pools.fleet import Event
@@ -52,12 +51,12 @@ class RayFleet:
     """
 
     def __init__(self, job: Job, drivers: int, address: str | None, timeout: float, patience: float):
-        sent = replace(job, profile=None)  # which is a directory of this machine
-        job_sampler(sent)  # what cannot work is told before anything is started
-        _ = sent.description  # it is pickled with the job, so that no agent makes an environment to learn its shapes
+        job_sampler(job)  # what cannot work is told before anything is started
+        travelling = sent(job)
+        _ = travelling.description  # is pickled with it, so that no agent makes an environment to learn its shapes
         self._ray = connect(address, runtime_env())
         self._drivers, self._timeout, self._patience = drivers, timeout, patience
-        self._job = self._parcel(pickle.dumps(sent))
+        self._job = self._parcel(pickle.dumps(travelling))
         self._nodes: dict[str, Node] = {}
         self._failures: dict[str, int] = {}
         self._left: dict[str, float] = {}  # when nodes have left

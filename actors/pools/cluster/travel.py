@@ -1,12 +1,15 @@
 """What travels to the nodes of a cluster: this program, so that all run the same one, and the user's modules."""
 
+import os
 import pathlib
 import site
 import sys
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from actors.job import Job
 from actors.pools.environment import ROOT
 from env.errors import UsageError
 from env.importing import is_by_path
@@ -14,6 +17,13 @@ from env.importing import is_by_path
 OURS = [str(pathlib.Path(ROOT, name)) for name in ("env", "actors", "ppo", "tuninglaw.py")]
 EXCLUDED = ["runs", "archive.bin", "checkpoint.npz"]
 """Results of runs, which lie in a working directory beside modules and the data that those may read."""
+
+
+def sent(job: Job) -> Job:
+    """Returns the job as it is sent: files are named from the working directory, which lies elsewhere on a node."""
+    here = f"{os.getcwd()}{os.sep}"
+    env, sampler = (name.replace(here, f".{os.sep}") for name in (job.problem.env, job.sampler))
+    return replace(job, problem=replace(job.problem, env=env), sampler=sampler, profile=None)
 
 
 def runtime_env() -> dict[str, Any]:

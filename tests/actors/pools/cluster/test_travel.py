@@ -9,9 +9,10 @@ import textwrap
 
 import pytest
 
-from actors.pools.cluster.travel import EXCLUDED, OURS, runtime_env
+from actors.job import Job
+from actors.pools.cluster.travel import EXCLUDED, OURS, runtime_env, sent
 from actors.pools.environment import ROOT
-from env import UsageError
+from env import Problem, UsageError
 from env.importing import import_module
 
 FILES = {
@@ -108,6 +109,23 @@ def test_a_file_by_its_path_outside_is_told_in_one_line(lab):
         f"--backend ray: {outside} lies outside the working directory, which is what travels to the nodes; begin in "
         f"the directory of single.py"
     )
+
+
+@pytest.mark.parametrize(
+    ("env", "sampler", "travels"),
+    [
+        ("ackley", "random", ("ackley", "random")),
+        ("./mine.py:f", "lab.mine:S", ("./mine.py:f", "lab.mine:S")),
+        ("{here}/lab/mine.py:f", "random", ("./lab/mine.py:f", "random")),
+        ("ackley", "random:2,{here}/mine.py:S:1", ("ackley", "random:2,./mine.py:S:1")),
+        ("{here}more/mine.py:f", "lhs", ("{here}more/mine.py:f", "lhs")),
+    ],
+)
+def test_files_are_named_from_the_working_directory(env, sampler, travels, lab):
+    names = [name.format(here=lab / "here") for name in (env, sampler, *travels)]
+    job = Job(Problem(names[0], time_steps=3), names[1], 8, 5, 10, 3, profile="/home/me/profiles")
+    wanted = Job(Problem(names[2], time_steps=3), names[3], 8, 5, 10, 3)
+    assert sent(job) == wanted
 
 
 def test_what_is_no_python_file_must_be_there(lab):
