@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import site
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from env.errors import UsageError
 from env.importing import is_by_path
 
 OURS = [str(pathlib.Path(ROOT, name)) for name in ("env", "actors", "ppo", "tuninglaw.py")]
+INSTALLED = {"site-packages", "dist-packages"}
+"""Names of directories of installed packages, in whichever environment, or on a path that a cluster's modules set."""
 EXCLUDED = ["runs", "archive.bin", "checkpoint.npz"]
 """Results of runs, which lie in a working directory beside modules and the data that those may read."""
 
@@ -54,15 +55,16 @@ def runtime_env() -> dict[str, Any]:
 
 def _loaded() -> Iterator[tuple[str, pathlib.Path]]:
     """Yields names and files of the loaded modules that belong neither to this program nor to what is installed."""
-    homes = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
-    homes |= {*site.getsitepackages(), site.getusersitepackages()}
+    homes = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
     installed = [pathlib.Path(home).resolve() for home in [*OURS, *filter(None, homes)]]
     for name, module in list(sys.modules.items()):
         found = getattr(module, "__file__", None)
         if module is sys.modules["__main__"] or not isinstance(found, str):  # multiprocessing has another name for it
             continue
         file = pathlib.Path(found).resolve()
-        if file.is_file() and not any(file.is_relative_to(home) for home in installed):
+        if not INSTALLED.isdisjoint(file.parts) or any(file.is_relative_to(home) for home in installed):
+            continue
+        if file.is_file():
             yield name, file
 
 

@@ -25,6 +25,8 @@ FILES = {
     "elsewhere/whole/deep/__init__.py": "",
     "elsewhere/whole/deep/part.py": "",
     "elsewhere/spread/over/part.py": "",
+    "apps/solver/site-packages/solver/__init__.py": "",
+    "apps/solver/dist-packages/meshes.py": "",
 }
 
 
@@ -92,6 +94,15 @@ def test_modules_of_both_kinds_travel_once_each(lab):
     found = runtime_env()
     elsewhere = [str(lab / "elsewhere" / name) for name in ("single.py", "spread", "whole")]
     assert found["py_modules"] == [*OURS, *elsewhere] and found["working_dir"] == str(lab / "here")
+
+
+def test_what_is_installed_elsewhere_does_not_travel(lab, monkeypatch):
+    """Such as by a cluster's own way to add packages, in another environment, or for another user."""
+    apps = [str(lab / "apps" / "solver" / name) for name in ("site-packages", "dist-packages")]
+    monkeypatch.setattr(sys, "path", [*sys.path, *apps])
+    load("solver", "meshes")
+    monkeypatch.chdir(lab)  # not even if they lie in the working directory
+    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED}
 
 
 @pytest.mark.parametrize("path", ["./mine.py", "mine.py", "lab/mine.py", "{lab}/here/mine.py"])
