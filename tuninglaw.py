@@ -7,7 +7,7 @@
     law(vin=12, iout=3)
 
 Names are loaded when they are first used: ``load`` and ``Law`` need NumPy alone, and no name but ``train`` and
-``Trainer`` loads torch.
+``Trainer`` loads torch. All others fix the kernels of the numerical libraries (``ppo.processor``) where none is loaded.
 """
 
 import importlib
@@ -40,6 +40,8 @@ _HOMES = {
     "objective": "env.objectives",
     "train": "ppo.train",
 }
+USE = {"Law", "OutsideRangeWarning", "load"}
+"""Names with which a law is used, perhaps in a program of which it is a small part: nothing is changed there."""
 __all__ = [
     "Choice",
     "Config",
@@ -75,6 +77,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'tuninglaw' has no attribute '{name}'")
     _startup().check_packages([])
+    if name not in USE:
+        importlib.import_module("ppo.processor").fix_kernels()
     value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
     return value
 
@@ -106,6 +110,7 @@ def main() -> None:
         _startup().check_packages([])
     except ImportError as error:
         sys.exit(_mistake(str(error)))
+    importlib.import_module("ppo.processor").fix_kernels()
     sys.argv[1:] = words
     command = importlib.import_module(f"ppo.{verb}")
     importlib.import_module("ppo.config.command_line").run_main(command.main)

@@ -7,8 +7,11 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ppo.processor import fix_kernels
 from ppo.startup import check_packages, end_by_ctrl_c
 
+if "tuninglaw" not in sys.modules:  # which knows whether a law is to be trained or only used
+    fix_kernels()
 if sys.argv[:1] == ["-m"]:  # which it is while Python looks for the module to run
     end_by_ctrl_c(sys.orig_argv)
 check_packages(sys.orig_argv if sys.argv[:1] == ["-m"] else [])

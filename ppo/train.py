@@ -16,6 +16,7 @@ from ppo.config.command_line import FROM_NOW_ON, WHAT_IS_SHOWN, WHERE_IT_RUNS, g
 from ppo.config.memory import check_memory
 from ppo.config.signals import handling_signals, raise_for
 from ppo.data.files import how_to_go_on
+from ppo.processor import remark
 from ppo.startup import command
 from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir, check_free, default_path
@@ -59,7 +60,7 @@ def train(
     files = RunDir(run_dir or default_path(config))  # before the environment is made, which may change the directory
     if not resume:
         check_free(files.shown)  # Trainer does so too, but torch would be imported first
-    resolved = _resolved(config)
+    resolved = _resolved(config, quiet)
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
@@ -75,8 +76,8 @@ def train(
         return trainer.finish(pictures)
 
 
-def _resolved(config: Config) -> ResolvedConfig:
-    """Resolves a configuration, and checks that it can be trained here.
+def _resolved(config: Config, quiet: bool) -> ResolvedConfig:
+    """Resolves a configuration, checks that it can be trained here, and says what bits it will have if that matters.
 
     Raises:
         UsageError: it cannot.
@@ -86,6 +87,8 @@ def _resolved(config: Config) -> ResolvedConfig:
     if config.problem().family == "tuning" and config.problem().describe().asked:
         begin = f"{command('ask')} RUN_DIR --env {config.env} --evaluations N"
         raise UsageError(f"--env {config.env}: is a bench, which no training calls; its points are asked with {begin}")
+    if not quiet and (words := remark()):
+        print(words, file=sys.stderr)
     return resolved
 
 

@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 
+import ppo  # noqa: F401 - fixes the kernels, as in every command, before anything loads NumPy
 from actors.job import Job
 from actors.pools.processes import ProcessPool
 from env import Problem

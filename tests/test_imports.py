@@ -8,7 +8,18 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
-LAYERS = ("startup", "config", "data", "algorithm", "evaluation", "training", "experiments", "studies", "commands")
+LAYERS = (
+    "startup",
+    "processor",
+    "config",
+    "data",
+    "algorithm",
+    "evaluation",
+    "training",
+    "experiments",
+    "studies",
+    "commands",
+)
 """Folders of ppo/ from the lowest to the highest; the commands are the modules of ppo/ itself."""
 LIGHT = [
     *("env", "actors", "actors.pools.driver_process", "actors.pools.processes", "ppo", "ppo.config.command_line"),

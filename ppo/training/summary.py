@@ -8,6 +8,7 @@ from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
 from ppo.evaluation.check import Check
 from ppo.evaluation.regret import known_regret
+from ppo.processor import kernels
 
 
 def summarise(
@@ -33,6 +34,7 @@ def summarise(
         "training_steps": learner.step,
         "env_steps": learner.env_steps,
         "objective_evaluations": learner.evaluations,
+        "kernels": kernels(),
         **spent,
     }
     if check is not None:

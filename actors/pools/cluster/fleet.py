@@ -13,7 +13,7 @@ from actors.pools.cluster.agent import Agent
 from actors.pools.cluster.connection import connect
 from actors.pools.cluster.node import Node, NodeHandle, places_of
 from actors.pools.cluster.travel import runtime_env, sent
-from actors.pools.cluster.versions import difference, versions
+from actors.pools.cluster.versions import difference, kernel_variables, versions
 from actors.pools.dealing import DealingPool, RemoteError
 from actors.pools.fleet import Event
 from actors.pools.processes import CLOSE_SECONDS
@@ -54,7 +54,7 @@ class RayFleet:
         job_sampler(job)  # what cannot work is told before anything is started
         travelling = sent(job)
         _ = travelling.description  # is pickled with it, so that no agent makes an environment to learn its shapes
-        self._ray = connect(address, runtime_env())
+        self._ray = connect(address, runtime_env() | {"env_vars": kernel_variables()})
         self._drivers, self._timeout, self._patience = drivers, timeout, patience
         self._job = self._parcel(pickle.dumps(travelling))
         self._nodes: dict[str, Node] = {}

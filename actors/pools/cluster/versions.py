@@ -1,16 +1,46 @@
 """What must be the same on all machines of a run, so that a message and a last bit mean the same everywhere."""
 
 import importlib.metadata
+import os
 import platform
 import sys
 
 PACKAGES = ("numpy", "scipy", "gymnasium")
+KERNELS = (
+    "ATEN_CPU_CAPABILITY",
+    "MKL_CBWR",
+    "NPY_DISABLE_CPU_FEATURES",
+    "NPY_ENABLE_CPU_FEATURES",
+    "OPENBLAS_CORETYPE",
+)
+"""Environment variables by which numerical libraries choose their kernels; ``ppo.processor`` sets them."""
+
+
+def kernel_variables() -> dict[str, str]:
+    """Returns those of the variables that are set here, which are to be set on the nodes too."""
+    return {name: os.environ[name] for name in KERNELS if name in os.environ}
 
 
 def versions() -> dict[str, str]:
-    """Returns the versions of Python and of what a driver computes with, and the kind of processor."""
+    """Returns the versions of Python and of what a driver computes with, and what the kernels are chosen by.
+
+    Where the environment does not choose them, the libraries do by the processor, which must be the same model then.
+    """
     found = {"Python": f"{sys.version_info.major}.{sys.version_info.minor}", "machine": platform.machine()}
-    return found | {name: importlib.metadata.version(name) for name in PACKAGES}
+    found["C library"] = " ".join(platform.libc_ver())  # its functions differ in the last bits too
+    found |= {name: importlib.metadata.version(name) for name in PACKAGES}
+    found |= {name: os.environ.get(name, "unset") for name in KERNELS}
+    return found | ({} if "OPENBLAS_CORETYPE" in os.environ else {"processor": _model()})
+
+
+def _model() -> str:
+    """Returns the processor's name; that of its architecture where the system does not tell it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            line = next((line for line in file if line.startswith("model name")), "")
+    except OSError:
+        line = ""
+    return line.partition(":")[2].strip() or platform.processor() or platform.machine()
 
 
 def difference(theirs: dict[str, str], ours: dict[str, str]) -> str:
