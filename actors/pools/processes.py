@@ -34,6 +34,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def fewer(started: int, drivers: int) -> str:
+    """Returns what to say where fewer drivers are started than were asked for; empty where there is nothing to say."""
+    return f"{started} drivers instead of {drivers}, since no round has more slots" if started < drivers else ""
+
+
 class ProcessFleet:
     """Driver processes on this machine.
 
@@ -110,8 +115,7 @@ class ProcessPool(DealingPool):
 
     def __init__(self, job: Job, drivers: int, timeout: float, patience: float = CLOSE_SECONDS):
         fleet, started = ProcessFleet(job, timeout, patience), min(drivers, job.most_slots)
-        if started < drivers:
-            self.choice = f"{started} drivers instead of {drivers}, since no round has more slots"
+        self.choice = fewer(started, drivers)
         atexit.register(self.close)  # before the interpreter waits for its children, which it would do for ever
         super().__init__(job, fleet, started, timeout)
 

@@ -126,7 +126,7 @@ class Trainer(Asks):
         if not self.complete:
             self._archive.check_whole(self.learner.step, int(self._meta.get("archive_bytes", 0)))
         imitate_reused(self.learner, reused)
-        self._choice_shown = False
+        self._choice_shown = ""
 
     def __enter__(self) -> Self:
         config = self.config
@@ -238,9 +238,9 @@ class Trainer(Asks):
             self._resources.sample_if_due()
             self._progress.step(env_steps, self.timing, self._resources.gpu_words)
             self._progress.failed(self.pool.failure)
-            if self.pool.choice and not self._choice_shown:
-                self._choice_shown = True
-                self._progress.message(self.pool.choice)
+            if self.pool.choice != self._choice_shown:
+                self._choice_shown = self.pool.choice
+                self._progress.message(self._choice_shown)
         self.timing.end_step()
 
     def _round_snapshot(self, ahead: int) -> Snapshot:

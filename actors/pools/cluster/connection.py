@@ -13,6 +13,8 @@ from env.errors import UsageError
 LOCAL = "local"
 CONNECT_SECONDS = 10.0
 """How long a cluster may take to answer at its address."""
+WHY_MILLISECONDS = "100"
+"""How long Ray waits, once an agent cannot be reached, to be told why before it says so."""
 
 _ours: tuple[str | None, dict[str, Any]] | None = None  # with what this program has connected the process
 
@@ -34,6 +36,7 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
     """
     global _ours
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # they would be sent to Ray's makers
+    os.environ.setdefault("RAY_timeout_ms_task_wait_for_death_info", WHY_MILLISECONDS)  # 1000 unless it is set
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of what it may do one day
     try:
         import ray

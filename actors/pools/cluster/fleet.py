@@ -16,7 +16,7 @@ from actors.pools.cluster.travel import runtime_env, sent
 from actors.pools.cluster.versions import difference, kernel_variables, versions
 from actors.pools.dealing import DealingPool, RemoteError
 from actors.pools.fleet import Event
-from actors.pools.processes import CLOSE_SECONDS
+from actors.pools.processes import CLOSE_SECONDS, fewer
 from actors.rollout import job_sampler
 from env.errors import UsageError
 
@@ -46,6 +46,9 @@ class RayFleet:
             limit.
         patience: seconds that all drivers together may take to close their environments.
 
+    Attributes:
+        left_out: why nodes are not used, by their identifiers.
+
     Raises:
         UsageError: the job cannot work, or there is no such cluster.
     """
@@ -60,7 +63,7 @@ class RayFleet:
         self._nodes: dict[str, Node] = {}
         self._failures: dict[str, int] = {}
         self._left: dict[str, float] = {}  # when nodes have left
-        self._left_out: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
         self._looked = -LOOK_SECONDS
         self._numbers = itertools.count()
         self._content, self._edition, self._reference = b"", 0, None
@@ -111,6 +114,7 @@ class RayFleet:
                 room |= found is None
                 events += found or []
             events += [event for node in list(pending.values()) if self._silent(node) for event in self._lose(node)]
+            events += [Event(handle, None, True) for node in self._nodes.values() for handle in node.surplus()]
             yield from events
             if events or room or self.now() >= until:
                 return
@@ -146,6 +150,7 @@ class RayFleet:
             return []
         node.ready = True
         self._failures.pop(node.identifier, None)
+        self._look_for_nodes(due=True)  # the others have less from now on
         return None
 
     def _silent(self, node: Node) -> bool:
@@ -181,35 +186,44 @@ class RayFleet:
         Raises:
             UsageError: there is no other one.
         """
-        self._left_out[node.identifier] = f"{node.name} {reason}"
+        self.left_out[node.identifier] = f"{node.name} {reason}"
         self._ray.kill(node.agent)
         self._nodes.pop(node.identifier, None)
         if not self._usable():
-            words = "; ".join(self._left_out.values())
+            words = "; ".join(self.left_out.values())
             raise UsageError(f"--backend ray: no node of the cluster can be used: {words}")
 
     def _usable(self) -> list[tuple[dict[str, Any], int]]:
         """Returns the nodes that can be used, as Ray describes them, and their numbers of processors."""
         found = [(one, int(one["Resources"].get("CPU", 0))) for one in self._ray.nodes() if one["Alive"]]
-        return [(one, cpus) for one, cpus in found if cpus and one["NodeID"] not in self._left_out]
+        return [(one, cpus) for one, cpus in found if cpus and one["NodeID"] not in self.left_out]
 
-    def _look_for_nodes(self) -> None:
-        """Begins agents on nodes that are new, or have lost theirs; each has its share of the drivers.
+    def _look_for_nodes(self, due: bool = False) -> None:
+        """Spreads the drivers over the nodes that there are, and begins agents on those that have none.
 
-        A node whose agent has not begun, and may never, takes nothing of that away from one that comes later.
+        The share of a node whose agent is beginning is kept for it for a while; but others give up no driver for it
+        before it has begun, which it may never.
         """
-        if self.now() - self._looked < LOOK_SECONDS:
+        if not due and self.now() - self._looked < LOOK_SECONDS:
             return
         self._looked = self.now()
-        vacant = self._drivers - sum(node.places for node in self._nodes.values() if node.ready)
-        beginning = {key for key, node in self._nodes.items() if not node.ready}
+        usable = {one["NodeID"]: (one, cpus) for one, cpus in self._usable()}
         unsure = {key for key, left in self._left.items() if self._looked - left < UNSURE_SECONDS}
-        counted = [(one, cpus) for one, cpus in self._usable() if one["NodeID"] not in beginning | unsure]
-        places = places_of(self._drivers, [cpus for _, cpus in counted]) if counted else []
-        for (one, cpus), share in zip(counted, places, strict=True):
-            if one["NodeID"] not in self._nodes and min(share, vacant) > 0:
-                self._nodes[one["NodeID"]] = self._begin(one, min(share, vacant), cpus)
-                vacant -= min(share, vacant)
+        there = {key: node for key, node in self._nodes.items() if key in usable}
+        ready = [key for key, node in there.items() if node.ready]
+        beginning = [key for key, node in there.items() if not node.ready and node.silence < UNSURE_SECONDS]
+        new = [key for key in usable if key not in there and key not in unsure]
+        now, soon = (self._shares(keys, usable) for keys in (ready, [*ready, *beginning, *new]))
+        for key in ready:
+            there[key].places, there[key].most = soon[key], now[key]
+        for key in new:
+            if soon[key]:
+                self._nodes[key] = self._begin(usable[key][0], soon[key], usable[key][1])
+
+    def _shares(self, keys: list[str], usable: dict[str, tuple[dict[str, Any], int]]) -> dict[str, int]:
+        """Spreads the drivers over some nodes."""
+        cpus = [usable[key][1] for key in keys]
+        return dict(zip(keys, places_of(self._drivers, cpus), strict=True)) if keys else {}
 
     def _begin(self, found: dict[str, Any], places: int, cpus: int) -> Node:
         """Begins the agent of a node."""
@@ -252,4 +266,11 @@ class RayPool(DealingPool):
 
     def __init__(self, job: Job, drivers: int, address: str | None, timeout: float, patience: float = CLOSE_SECONDS):
         started = min(drivers, job.most_slots)
-        super().__init__(job, RayFleet(job, started, address, timeout, patience), started, timeout)
+        self._fewer, self._nodes = fewer(started, drivers), RayFleet(job, started, address, timeout, patience)
+        super().__init__(job, self._nodes, started, timeout)
+
+    @property
+    def choice(self) -> str:  # type: ignore[override]
+        """How many drivers were started and why, and which nodes are not used."""
+        left_out = [f"a node is not used: {words}" for words in self._nodes.left_out.values()]
+        return "; ".join(filter(None, [self._fewer, *left_out]))

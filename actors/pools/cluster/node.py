@@ -47,11 +47,12 @@ class Node:
     Args:
         identifier: by which Ray knows it.
         name: its address, for messages.
-        places: how many drivers it is to have.
+        places: how many drivers it may have.
         agent: handle of its agent, an actor.
         beginning: reference of the call with which the agent begins.
 
     Attributes:
+        most: how many drivers it may keep.
         pending: reference of the call that is under way; None for none.
         since: when it was made, s.
         ready: whether the agent has begun.
@@ -60,7 +61,8 @@ class Node:
     """
 
     def __init__(self, identifier: str, name: str, places: int, agent: Any, beginning: Any):
-        self.identifier, self.name, self.places, self.agent = identifier, name, places, agent
+        self.identifier, self.name, self.agent = identifier, name, agent
+        self.places = self.most = places
         self.pending, self.since = beginning, time.monotonic()
         self.ready = self.lost = False
         self.clock_ahead = 0.0
@@ -79,7 +81,14 @@ class Node:
     def free(self) -> int:
         """How many more drivers it may have now."""
         takes_more = self.ready and not self.lost and self.silence < SLOW_SECONDS
-        return self.places - len(self._handles) if takes_more else 0
+        return max(0, self.places - len(self._handles)) if takes_more else 0
+
+    def surplus(self) -> list[NodeHandle]:
+        """Returns drivers above the most that it may keep, of those that have nothing to do."""
+        above = len(self._handles) - self.most
+        if not self.ready or above <= 0:
+            return []
+        return [handle for number, handle in self._handles.items() if number not in self._awaited][-above:]
 
     def start(self, number: int, index: int) -> NodeHandle:
         """Orders to start a driver."""
