@@ -137,21 +137,36 @@ class DealingPool(Pool):
             self._roster.add(Driver(self._roster.vacant.popleft(), handle), self._deadline())
 
     def _deal(self, current: Round) -> list[Task]:
-        """Gives the next tasks to idle drivers, and returns them."""
+        """Gives the next tasks to idle drivers, and returns them.
+
+        Drivers that are far get one more to run after that, so that none waits for messages that are under way. The
+        last ones, as many as there are drivers, are kept for who is free first.
+        """
         dealt = []
         for driver in self._roster.idle if current.tasks else ():
             if (task := current.next_task()) is None:
                 break
-            driver.task, driver.round = task, current.number
-            self._roster.busy(driver, self._deadline())
-            block = current.block if driver.edition != current.edition else b""
-            try:
-                driver.handle.send(protocol.pack_task(task, current.number, current.edition, block))
-                driver.edition = current.edition
+            self._roster.runs(driver, task, current.number, self._deadline())
+            if self._send(driver, task, current):
                 dealt.append(task)
-            except OSError:
-                self._replace(driver, "died")
+        while self._fleet.far and len(current.tasks) > len(self._roster):
+            busy = self._roster.without_next(current.number)
+            if busy is None or (task := current.next_task()) is None:
+                break
+            self._roster.runs_next(busy, task)
+            self._send(busy, task, current)
         return dealt
+
+    def _send(self, driver: Driver, task: Task, current: Round) -> bool:
+        """Sends a driver a task that it has; returns whether the driver is there."""
+        block = current.block if driver.edition != current.edition else b""
+        try:
+            driver.handle.send(protocol.pack_task(task, current.number, current.edition, block))
+        except OSError:
+            self._replace(driver, "died")
+            return False
+        driver.edition = current.edition
+        return True
 
     def _handle_events(self) -> None:
         """Waits for the next message, loss, deadline or room for a driver, and handles all that are due.
@@ -210,7 +225,7 @@ class DealingPool(Pool):
             answer = protocol.unpack_finished(message)
             self._accept(answer, driver.handle)
             if (answer.task, answer.round) == (driver.task, driver.round):
-                self._roster.rests(driver)
+                self._roster.done(driver, self._deadline())
 
     def _take_late(self, event: Event) -> None:
         """Takes in what a driver sends that has been replaced; an error is that of a task that others have by now."""
@@ -236,6 +251,8 @@ class DealingPool(Pool):
         if task:
             assert self._round is not None, "a task belongs to a round"
             if driver.round == self._round.number:  # of an earlier round, others have sent the slots
+                if driver.ahead:
+                    self._round.retry(driver.ahead, counted=False)
                 times = self._round.retry(task, counted=not left)
             last = f" to {task.stop - 1}" if task.stop - task.start > 1 else ""
             where = f"in slot {task.start}{last} of step {task.step}"

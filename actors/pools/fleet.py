@@ -49,7 +49,13 @@ class Event:
 
 
 class Fleet(Protocol[H]):
-    """Where drivers come from, and how the learner waits for them."""
+    """Where drivers come from, and how the learner waits for them.
+
+    Attributes:
+        far: whether messages take long, so that a driver is sent the next task while it runs one.
+    """
+
+    far: bool
 
     @property
     def cores(self) -> int:

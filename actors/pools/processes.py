@@ -51,6 +51,8 @@ class ProcessFleet:
         UsageError: the job cannot work; no process has been started then.
     """
 
+    far = False
+
     def __init__(self, job: Job, timeout: float, patience: float):
         sampler = job_sampler(job)
         self._job, self._timeout, self._patience = job, timeout, patience

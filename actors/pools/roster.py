@@ -18,7 +18,8 @@ class Driver:
 
     Attributes:
         task: what it is running, or None.
-        round: number of the round that its task belongs to.
+        ahead: what it is to run after that, or None.
+        round: number of the round that these belong to.
         edition: edition of the snapshot that it holds; 0 for none.
         ready: whether it has started.
         deadline: when it is to have answered, or to have started, by the fleet's clock.
@@ -27,6 +28,7 @@ class Driver:
     def __init__(self, index: int, handle: Handle):
         self.index, self.handle = index, handle
         self.task: Task | None = None
+        self.ahead: Task | None = None
         self.round = 0
         self.edition = 0
         self.ready = False
@@ -48,6 +50,7 @@ class Roster:
         self._drivers: dict[Handle, Driver] = {}
         self._idle: dict[Driver, None] = {}
         self._busy: dict[Driver, None] = {}  # in the order of their deadlines
+        self._without_next: dict[Driver, None] = {}
 
     def __len__(self) -> int:
         return len(self._drivers)
@@ -90,6 +93,7 @@ class Roster:
         del self._drivers[driver.handle]
         self._idle.pop(driver, None)
         self._busy.pop(driver, None)
+        self._without_next.pop(driver, None)
         self.vacant.append(driver.index)
 
     def busy(self, driver: Driver, deadline: float) -> None:
@@ -99,8 +103,32 @@ class Roster:
         self._busy.pop(driver, None)
         self._busy[driver] = None
 
+    def runs(self, driver: Driver, task: Task, number: int, deadline: float) -> None:
+        """Notes that an idle driver has a task of a round, until its deadline at the most."""
+        driver.task, driver.round = task, number
+        self._without_next[driver] = None
+        self.busy(driver, deadline)
+
+    def without_next(self, number: int) -> Driver | None:
+        """Returns a driver that runs a task of a round, and has none ahead; None where there is none."""
+        return next((driver for driver in self._without_next if driver.round == number), None)
+
+    def runs_next(self, driver: Driver, task: Task) -> None:
+        """Notes that a driver is to run a task after the one that it runs."""
+        driver.ahead = task
+        self._without_next.pop(driver, None)
+
+    def done(self, driver: Driver, deadline: float) -> None:
+        """Notes that a driver has done its task; until its deadline it runs the next one, if it has one ahead."""
+        if driver.ahead is None:
+            self.rests(driver)
+        else:
+            task, driver.ahead = driver.ahead, None
+            self.runs(driver, task, driver.round, deadline)
+
     def rests(self, driver: Driver) -> None:
         """Notes that a driver waits for a task."""
         driver.ready, driver.task = True, None
         self._busy.pop(driver, None)
+        self._without_next.pop(driver, None)
         self._idle[driver] = None

@@ -37,7 +37,7 @@ class EchoFleet:
         answers: the bytes of each slot's trajectory.
     """
 
-    cores = 1
+    cores, far = 1, False
 
     def __init__(self, answers: list[bytes]):
         self._answers, self._events = answers, list[Event]()

@@ -218,7 +218,7 @@ class SimulatedFleet:
         room: for how many more drivers there is room.
     """
 
-    cores = 1
+    cores, far = 1, False
 
     def __init__(self, world: World, drivers: Drivers, room: int, most_events: float = MOST_EVENTS):
         self.world, self.drivers, self.room, self._most_events = world, drivers, room, most_events

@@ -3,6 +3,7 @@
 import pickle
 import time
 import traceback
+from collections import deque
 from typing import NamedTuple
 
 from actors.job import Job
@@ -11,6 +12,8 @@ from actors.pools.cluster.versions import versions
 from actors.pools.driver import ProcessHandle
 from actors.pools.processes import ProcessFleet
 
+LINGER_SECONDS = 0.01
+"""How long an agent waits for more to tell, while all who have told it something have the next task already."""
 END = b""
 """The message of an order to end a driver at once."""
 
@@ -50,6 +53,8 @@ class Agent:
         self._handles: dict[int, ProcessHandle] = {}
         self._numbers: dict[ProcessHandle, int] = {}
         self._block = b""
+        self._working: set[int] = set()
+        self._ahead: dict[int, deque[bytes]] = {}  # what drivers get after what they are working at
 
     def begin(self, learners: dict[str, str], job: bytes, timeout: float, patience: float) -> dict[str, str]:
         """Takes the job that all drivers are to run, pickled, unless the versions here are not the learner's.
@@ -81,12 +86,26 @@ class Agent:
         if snapshot:
             self._take(edition, snapshot)
         messages = [told for order in orders if (told := self._carry_out(order)) is not None]
-        for event in self._fleet.wait(0.0 if messages else patience):
+        messages += self._heard(0.0 if messages else patience)
+        until = time.monotonic() + LINGER_SECONDS
+        while messages and all(number in self._working for number, _ in messages) and time.monotonic() < until:
+            messages += self._heard(until - time.monotonic())
+        return Exchanged(messages, arrived, time.monotonic())
+
+    def _heard(self, patience: float) -> list[tuple[int, bytes | None]]:
+        """Waits for at most ``patience`` seconds for messages of drivers; who is done gets what is ahead."""
+        messages = list[tuple[int, bytes | None]]()
+        for event in self._fleet.wait(patience):
             assert isinstance(event.handle, ProcessHandle), "this fleet has no other"
-            messages.append((self._numbers[event.handle], event.message))
+            number = self._numbers[event.handle]
+            messages.append((number, event.message))
             if event.message is None:
                 self._end(event.handle)
-        return Exchanged(messages, arrived, time.monotonic())
+            elif event.message[:1] != protocol.NOTE:  # which another message follows
+                self._working.discard(number)
+                if self._ahead.get(number) and (lost := self._send(number, self._ahead[number].popleft())):
+                    messages.append(lost)
+        return messages
 
     def _take(self, edition: int, snapshot: bytes) -> None:
         """Shares a snapshot with the drivers here, under the learner's number of its edition."""
@@ -105,11 +124,20 @@ class Agent:
         if message == END:
             self._end(handle)
             return None
+        message = self._with_block(message)
+        if number in self._working:
+            self._ahead.setdefault(number, deque()).append(message)
+            return None
+        return self._send(number, message)
+
+    def _send(self, number: int, message: bytes) -> tuple[int, None] | None:
+        """Sends a driver a message; returns what is to be told where it is gone."""
         try:
-            handle.send(self._with_block(message))
+            self._handles[number].send(message)
         except OSError:
-            self._end(handle)
+            self._end(self._handles[number])
             return number, None
+        self._working.add(number)
         return None
 
     def _start(self, number: int, place: int) -> tuple[int, bytes | None] | None:
@@ -128,7 +156,10 @@ class Agent:
         return protocol.pack_task(task, number, edition, self._block) if block else message
 
     def _end(self, handle: ProcessHandle) -> None:
-        del self._handles[self._numbers.pop(handle)]
+        number = self._numbers.pop(handle)
+        del self._handles[number]
+        self._working.discard(number)
+        self._ahead.pop(number, None)
         handle.end()
 
     def close(self, busy: set[int]) -> None:

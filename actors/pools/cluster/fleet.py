@@ -53,6 +53,8 @@ class RayFleet:
         UsageError: the job cannot work, or there is no such cluster.
     """
 
+    far = True
+
     def __init__(self, job: Job, drivers: int, address: str | None, timeout: float, patience: float):
         job_sampler(job)  # what cannot work is told before anything is started
         travelling = sent(job)

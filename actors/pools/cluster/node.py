@@ -1,7 +1,7 @@
 """The learner's side of one node: its agent, the call of it that is under way, and its drivers."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 from actors.pools import protocol
@@ -70,7 +70,7 @@ class Node:
         self._edition = 0
         self._orders: list[Order] = []
         self._handles: dict[int, NodeHandle] = {}
-        self._awaited: set[int] = set()  # drivers that are to answer something
+        self._awaited: Counter[int] = Counter()  # what drivers are to answer
 
     @property
     def silence(self) -> float:
@@ -99,13 +99,13 @@ class Node:
     def order(self, handle: NodeHandle, message: bytes, index: int = 0) -> None:
         """Takes an order, which goes with the next call."""
         self._orders.append(Order(handle.number, message, index))
-        self._awaited.add(handle.number)
+        self._awaited[handle.number] += 1
 
     def end(self, handle: NodeHandle) -> None:
         """Gives up a driver."""
         if self._handles.pop(handle.number, None) and not self.lost:
             self._orders.append(Order(handle.number, END))
-            self._awaited.discard(handle.number)
+            del self._awaited[handle.number]
 
     def needs(self, edition: int) -> bool:
         """Returns whether the snapshot of this edition is to go with the next call."""
@@ -134,8 +134,12 @@ class Node:
         self._set_clock(exchanged)
         self.pending, found = None, []
         for number, message in exchanged.messages:
-            if message is None or message[:1] != protocol.NOTE:  # which another message follows
-                self._awaited.discard(number)
+            if message is None:
+                del self._awaited[number]
+            elif message[:1] != protocol.NOTE and self._awaited[number] > 1:  # which another message follows
+                self._awaited[number] -= 1
+            elif message[:1] != protocol.NOTE:
+                del self._awaited[number]
             if (handle := self._handles.get(number)) is not None:
                 found.append((handle, message))
         return found

@@ -38,7 +38,7 @@ class FakeHandle:
 class FakeFleet:
     """Drivers whose messages come in the order in which ``script`` puts them; by itself, each once and in turn."""
 
-    cores = 1
+    cores, far = 1, False
 
     def __init__(self, script=None, room=99):
         self.handles, self.script, self.time, self.room, self.current = [], script, 0.0, room, b""
