@@ -131,6 +131,51 @@ def test_trouble_with_one_answer_changes_no_result(trouble, restarts, expected):
     assert [one.ended for one in fleet.handles[:2]] == [trouble is not twice, False]
 
 
+@pytest.fixture
+def far(monkeypatch):
+    """Makes fleets far, and returns a function that tells of each driver how many slots it has run."""
+    monkeypatch.setattr(FakeFleet, "far", True)
+    return lambda fleet: [sum(1 for one in handle.sent if one[:1] == protocol.TASK) for handle in fleet.handles]
+
+
+def test_a_driver_that_is_far_has_the_next_task_while_it_runs_one(far, expected):
+    """The last tasks, as many as there are drivers, are kept for who is free first."""
+    fleet = FakeFleet()
+    with DealingPool(job(), fleet, 3, 60.0) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT, Kept(slot_by_slot=True))
+        assert (far(fleet), len(pool._round.tasks)) == ([2, 2, 2], 4)
+        pool._take(pool._roster.of(fleet.handles[1]), fleet.handles[1].answers.pop(0))
+        pool._deal(pool._round)
+        assert (far(fleet), len(pool._round.tasks)) == ([2, 3, 2], 3)
+        for _ in range(2):
+            pool._take(pool._roster.of(fleet.handles[1]), fleet.handles[1].answers.pop(0))
+        assert [driver.index for driver in pool._roster.idle] == [1]
+        assert same(pool.result().trajectory, expected[0])
+        assert pool._roster.without_next(pool._round.number) is None
+        assert same(run(pool, 1)[0], expected[1])
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_both_tasks_of_a_driver_that_is_lost_are_dealt_again(left, far, expected):
+    fleet, record = FakeFleet(once(lambda fleet: lost(fleet, left))), Kept(slot_by_slot=True)
+    with DealingPool(job(), fleet, 2, 60.0) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT, record)
+        assert same(pool.result().trajectory, expected[0])
+        assert same(run(pool, 1)[0], expected[1])
+        assert (pool.restarts, sorted(record.arrived_slots)) == (1 - left, list(range(10)))
+
+
+def test_the_time_of_the_next_task_begins_when_the_first_is_done(far):
+    fleet = FakeFleet()
+    with DealingPool(job(), fleet, 1, 60.0) as pool:
+        pool.submit(0, snapshot(0), Kind.COLLECT, Kept(slot_by_slot=True))
+        driver, answers = pool._roster.of(fleet.handles[0]), fleet.handles[0].answers
+        fleet.time = 50.0
+        assert driver.ahead is not None and driver.deadline == 60.0
+        pool._take(driver, answers.pop(0))
+        assert driver.ahead is None and driver.deadline == 110.0
+
+
 @contextlib.contextmanager
 def replaced_before_it_answers():
     """Yields a pool in a round, its record, the driver of all slots that was too late, and the one in its place."""

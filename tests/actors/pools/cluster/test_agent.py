@@ -95,6 +95,25 @@ def test_two_drivers_run_slots_under_the_learners_edition(learner, expected):
     assert drivers == {7: [3] * 4, 12: [0] * 6}  # the places that they were started with
 
 
+def test_a_driver_that_works_gets_its_next_task_when_it_is_done(learner, expected):
+    one = learner()
+    one.start(7)
+    tasks = [Order(7, task(slot, slot + 1, new=not slot)) for slot in range(3)]
+    one.exchange(*tasks, edition=1, content=snapshot(0).to_bytes(), patience=0.0)
+    assert len(one.agent._ahead[7]) >= 1
+    for slot in range(3):
+        assert same(trajectory_of(one.until(7, slot + 2)), rows(expected[0], slot, slot + 1))
+
+
+def test_what_a_driver_had_ahead_ends_with_it(learner):
+    one = learner()
+    one.start(7)
+    slow = Order(7, task(0, 10))
+    one.exchange(slow, Order(7, task(0, 10, new=False)), edition=1, content=snapshot(0).to_bytes(), patience=0.0)
+    one.exchange(Order(7, END))
+    assert (one.agent._ahead, one.agent._working, one.agent._handles) == ({}, set(), {})
+
+
 def test_a_snapshot_that_is_here_goes_to_drivers_that_do_not_have_it(learner, expected):
     one = learner()
     one.start(0, 1)
