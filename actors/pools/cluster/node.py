@@ -125,7 +125,7 @@ class Node:
         self._set_clock(exchanged)
         self.pending, found = None, []
         for number, message in exchanged.messages:
-            if message is None or message[:1] != protocol.NOTE:  # which another message follows
+            if message is None or not protocol.others_follow(message):
                 self._awaited.discard(number)
             if (handle := self._handles.get(number)) is not None:
                 found.append((handle, message))
