@@ -122,8 +122,8 @@ class Collector:
         starts = self._waits and options.get("evaluate_starts", True)
         if self._waits:
             options["evaluate_starts"] = False
-        # Seeds take time to make, and given starts leave nothing random in an objective that is vectorised.
-        by_seed = "starts" not in options or self._objective is None or not self._objective.vectorised
+        # Seeds take time to make, and given starts leave nothing random in an objective that draws nothing.
+        by_seed = "starts" not in options or self._objective is None or self._objective.draws
         seeds: Any = self._seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
         # The reset comes before all that can wait: while it waits for an evaluation, the next driver has the core.
         obs, infos = env.reset(seed=seeds, options=options or None)
@@ -162,8 +162,8 @@ class Collector:
         tuning = cast(TuningVectorEnv, env)  # no other environment has an objective
         try:
             with OWN_RANDOMNESS:
-                # All rows draw from it, so that it is keyed by the task alone: no two drivers are to draw alike.
-                set_randomness(tuning.seeds[0])
+                # All rows draw from it, so that it is keyed for the task alone: no two drivers are to draw alike.
+                set_randomness(self._seeds(task.alone(), np.zeros(1, int))[0])
                 yield from roll_apart(tuning, obs, trajectory, self._acting(task, trajectory), starts, self._at_once)
         finally:
             tuning.abandon()

@@ -39,8 +39,8 @@ class TuningVectorEnv(VectorEnv):
     ``infos["objective"]`` and ``values`` hold f of the current state, ``[num_envs]``, and ``seconds`` how long its
     evaluation took, where rows that were evaluated together share the time; ``evaluations`` counts the rows of f
     evaluated since the last full reset, ``[num_envs]``; ``row`` is the row whose turn it is, 0 where all are evaluated
-    at once. f of a state is evaluated once. What f draws at random is keyed by the row's seed, of ``seeds``, and the
-    time step, so ``reset`` takes seeds also where ``starts`` are given.
+    at once. f of a state is evaluated once. What f draws at random is keyed by the row's seed and the time step,
+    so ``reset`` takes seeds also where ``starts`` are given.
 
     Where f waits, rows may go on each by itself: ``begin`` begins a time step of some rows, and ``ended`` waits until
     one of those that are under way has ended, whichever it is.
@@ -84,7 +84,7 @@ class TuningVectorEnv(VectorEnv):
         self._state = np.zeros((num_envs, self.objective.dims))
         self._low = self._high = np.empty((num_envs, self.objective.knobs))  # of knobs, where there are bounds
         self.values = np.full(num_envs, np.nan)
-        self.seeds = [0] * num_envs
+        self._seeds = [0] * num_envs
         self._elapsed = np.full(num_envs, time_steps)  # so that a step before the first reset is refused
         self._under_way: UnderWay | None = None
 
@@ -110,7 +110,7 @@ class TuningVectorEnv(VectorEnv):
         for row in np.flatnonzero(rows).tolist():
             self.row = row
             # Counted from 1: with 0 the key would be the seed itself, from which a row's own start is drawn.
-            yield key_of(self.seeds[row], int(self._elapsed[row]) + 1)
+            yield key_of(self._seeds[row], int(self._elapsed[row]) + 1)
         self.row = 0
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -148,11 +148,11 @@ class TuningVectorEnv(VectorEnv):
 
     def _take_seeds(self, seed: int | list[int] | None, rows: np.ndarray) -> None:
         """Sets the seeds of ``rows``, to draw them if there is no list of them, where evaluations need them."""
-        if self.objective.vectorised:
+        if not self.objective.draws:
             return
         drawn = seed if isinstance(seed, list) else self.np_random.integers(2**32, size=self.num_envs).tolist()
         for row in np.flatnonzero(rows):
-            self.seeds[row] = drawn[row]
+            self._seeds[row] = drawn[row]
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Sets the knobs to ``actions`` ``[num_envs, knobs]``, clipped: f is never evaluated outside [-1, 1].
@@ -188,7 +188,7 @@ class TuningVectorEnv(VectorEnv):
         self.evaluations[rows] += 1
         state = self._state[rows]
         x, c = np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:])
-        keys = [key_of(self.seeds[row], int(self._elapsed[row]) + 1) for row in rows.tolist()]
+        keys = [key_of(self._seeds[row], int(self._elapsed[row]) + 1) for row in rows.tolist()]
         self._under_way.begin(rows, x, c, keys)
 
     def ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

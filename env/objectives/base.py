@@ -73,6 +73,11 @@ class Objective(ABC):
         return self.asynchronous or self.thread_safe
 
     @property
+    def draws(self) -> bool:
+        """Whether what f draws at random is keyed, row by row."""
+        return self.takes_rng if self.waits else not self.vectorised
+
+    @property
     def coordinates(self) -> tuple[Coordinates, Coordinates]:
         """Names, units, ranges and kinds of the knobs and of the conditions."""
         knobs, conditions = self.knob_coordinates, self.condition_coordinates

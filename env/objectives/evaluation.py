@@ -87,6 +87,7 @@ def _side_by_side(
 ) -> None:
     """Evaluates as many rows at once as may be, each as soon as there is room for it."""
     rows, keys, begun = len(x), list(keys), 0
+    set_randomness(keys[0] if keys else 0)  # all rows draw from it
     with closing(UnderWay(objective, failures)) as under_way:
         while begun < rows or under_way.count:
             end = min(rows, begun + (objective.at_once or rows) - under_way.count)

@@ -1,14 +1,9 @@
-"""Evaluations that wait, many of them under way at once in one process: on an event loop, or in threads.
-
-One event loop serves the whole process for as long as it lives, so that what f keeps open from one evaluation to the
-next, such as the connections of a client, stays on the loop that it was made on. It runs in a thread of its own, as do
-evaluations of an f that is ``thread_safe``. None of these threads keeps the program from ending.
-"""
+"""Evaluations that wait, many of them under way at once in one process: coroutines on the event loop, or in threads."""
 
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -16,6 +11,7 @@ import numpy as np
 
 from env.daemon_threads import DaemonThreads
 from env.objectives.base import Objective
+from env.objectives.event_loop import event_loop
 from env.objectives.returned import FAILED, Failures, Values, failed, values_of
 
 CANCEL_SECONDS = 1.0
@@ -47,6 +43,7 @@ class UnderWay:
     def __init__(self, objective: Objective, failures: Failures | None):
         self.count = self.row = 0
         self._objective, self._failures = objective, failures
+        self._plain = not objective.constraints and not objective.observed
         self._outcomes: SimpleQueue[_Outcome | None] = SimpleQueue()
         self._tasks: dict[int, Any] = {}  # of the event loop, by row; it is the loop's thread that changes them
 
@@ -68,7 +65,7 @@ class UnderWay:
             for call in calls:
                 _THREADS.start(partial(self._in_thread, *call), self._outcomes)
         elif calls:
-            _event_loop().call_soon_threadsafe(self._begin_tasks, calls)
+            event_loop().call_soon_threadsafe(self._begin_tasks, calls)
 
     def _in_thread(self, row: int, x: np.ndarray, c: np.ndarray, given: dict[str, Any]) -> _Outcome:
         call: Any = self._objective
@@ -80,7 +77,7 @@ class UnderWay:
         return _Outcome(row, c, returned, error, time.perf_counter() - started)
 
     def _begin_tasks(self, calls: list[tuple[int, np.ndarray, np.ndarray, dict[str, Any]]]) -> None:
-        loop = _event_loop()
+        loop = event_loop()
         for call in calls:
             self._tasks[call[0]] = loop.create_task(self._on_loop(*call))
 
@@ -104,10 +101,28 @@ class UnderWay:
             ContractError: f did not return what it must.
             Exception: whatever f raised, where it may not fail. What ended at the same time has been returned before.
         """
-        good, bad = list[tuple[_Outcome, Any]](), list[tuple[_Outcome, BaseException]]()
-        for outcome in self._arrived():
+        outcomes = self._arrived()
+        if not outcomes:
+            return np.empty(0, int), Values(*[np.empty(0)] * 4)
+        if self._plain and all(isinstance(one.returned, float) for one in outcomes):  # as is usual, and quicker
+            returned, c = np.array([one.returned for one in outcomes]), np.concatenate([one.c for one in outcomes])
+            f, g, c = values_of(self._objective, returned, c, self._failures)
+        else:
+            outcomes, values = self._one_by_one(outcomes)
+            f, g, c = (np.concatenate(parts) for parts in zip(*values, strict=True))
+        self.count -= len(outcomes)
+        return np.array([one.row for one in outcomes]), Values(f, g, np.array([one.seconds for one in outcomes]), c)
+
+    def _one_by_one(self, outcomes: list[_Outcome]) -> tuple[list[_Outcome], list[tuple[np.ndarray, ...]]]:
+        """Returns the outcomes that raise nothing, and f, constraints and conditions of each.
+
+        The others go back into the queue; where all are such, the first one is raised.
+        """
+        good, values, bad = list[_Outcome](), list[tuple[np.ndarray, ...]](), list[tuple[_Outcome, BaseException]]()
+        for outcome in outcomes:
             try:
-                good.append((outcome, self._taken(outcome)))
+                values.append(self._taken(outcome))
+                good.append(outcome)
             except BaseException as error:
                 bad.append((outcome, error))
         if bad and not good:
@@ -115,12 +130,7 @@ class UnderWay:
             raise bad[0][1]
         for outcome, _ in bad:
             self._outcomes.put(outcome)
-        self.count -= len(good)
-        rows, seconds = (np.array([getattr(one, name) for one, _ in good]) for name in ("row", "seconds"))
-        if not good:
-            return np.empty(0, int), Values(*[np.empty(0)] * 4)
-        f, g, c = (np.concatenate(parts) for parts in zip(*(values for _, values in good), strict=True))
-        return rows, Values(f, g, seconds, c)
+        return good, values
 
     def _arrived(self) -> list[_Outcome]:
         """Waits for an outcome, and returns all that are there."""
@@ -144,7 +154,7 @@ class UnderWay:
         """Gives up what is under way: coroutines are cancelled, and have a moment to end; threads are left alone."""
         if self.count and self._objective.asynchronous:
             cancelled = threading.Event()
-            _event_loop().call_soon_threadsafe(self._cancel_tasks, cancelled.set)
+            event_loop().call_soon_threadsafe(self._cancel_tasks, cancelled.set)
             cancelled.wait(CANCEL_SECONDS)
         self.count = 0
 
@@ -178,13 +188,3 @@ class _Threads:
 
 
 _THREADS = _Threads()
-
-
-@cache
-def _event_loop() -> Any:
-    """Returns the event loop of this process, which runs in a thread of its own from the first call on."""
-    import asyncio  # only where f needs it: it takes as long to load as all else that a driver does
-
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
-    return loop
