@@ -1,4 +1,4 @@
-"""Objectives that wait, and the same function written as a plain one; a gate through which they go in a forced order."""
+"""Objectives that wait, and the same written as a plain one; a gate that they pass in a forced order."""
 
 import asyncio
 import threading
@@ -51,17 +51,19 @@ class Gate:
         rows: how many chains of evaluations there are, each of ``each`` evaluations, named by their conditions.
         most: how many may be under way at once.
         choose: takes the names of all that are under way, in the order in which they came, and returns one of them.
+        holds: whether nothing passes after the last evaluation of a chain until ``came`` is released.
 
     Attributes:
         most_at_once: how many were under way at once, at the most.
         order: the names, in the order in which evaluations ended.
     """
 
-    def __init__(self, rows, each, most, choose):
+    def __init__(self, rows, each, most, choose, holds=False):
         self._left = rows * each
         self._rows, self._each, self._most, self._choose = rows, each, most, choose
         self._changed, self._under_way = threading.Condition(), {}
         self.most_at_once, self.order = 0, []
+        self.holds, self.came = holds, threading.Semaphore(0)
         threading.Thread(target=self._run, daemon=True).start()
 
     def enter(self, c):
@@ -85,6 +87,15 @@ class Gate:
             if self.order.count(name) == self._each:
                 over.add(name)
             may_end.set_result(None)
+            if self.holds and name in over:
+                assert self.came.acquire(timeout=30), self.order
+
+
+class Closed:
+    """A gate that lets nothing pass."""
+
+    def enter(self, c):
+        return Future()
 
 
 class Gated(Plain):
@@ -108,14 +119,14 @@ class GatedInThread(Plain):
         return self.value(x, c, rng)
 
 
-@objective(knobs=dict(gain=Range(0, 10)), conditions=dict(load=Range(0, 1)), constraints=1, at_once=3)
+@objective(knobs={"gain": Range(0, 10)}, conditions={"load": Range(0, 1)}, constraints=1, at_once=3)
 async def remote(gain, load):
     """A function of a service, with a constraint."""
     await asyncio.sleep(0.001)
     return (gain - 4 * load) ** 2, gain - 9
 
 
-@objective(knobs=dict(gain=Range(0, 10)), conditions=dict(load=Range(0, 1)), constraints=1, at_once=3)
+@objective(knobs={"gain": Range(0, 10)}, conditions={"load": Range(0, 1)}, constraints=1, at_once=3)
 def local(gain, load):
     """The same without waiting."""
     return (gain - 4 * load) ** 2, gain - 9

@@ -36,7 +36,7 @@ def _selector() -> selectors.BaseSelector:
         return selectors.DefaultSelector()
 
     class FineSelector(selectors.EpollSelector):
-        """Waits as ``select`` does, since ``epoll`` takes whole milliseconds, up to one of which each sleep would last."""
+        """Waits as ``select`` does: ``epoll`` takes whole milliseconds, so that sleeps would be up to one longer."""
 
         def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
             if timeout is not None and timeout > 0 and self.fileno() < SELECT_FILES:
