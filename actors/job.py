@@ -77,6 +77,7 @@ class Job:
         pairs: slots of a round of ``PAIR``.
         keep_failures: whether evaluations of f that fail are kept as NaN; else one ends the round.
         limit: how far knobs that are evaluated may lie from those of a start law; None for no limit.
+        drivers: among how many drivers the evaluations are shared that may be under way at once.
     """
 
     problem: Problem
@@ -97,6 +98,7 @@ class Job:
     pairs: int = 0
     keep_failures: bool = False
     limit: StepLimit | None = None
+    drivers: int = 1
 
     @functools.cached_property
     def description(self) -> Description:
@@ -120,6 +122,12 @@ class Job:
             return self.planned[kind == Kind.PLAN]
         starts = self.starts(kind)
         return self.eval_episodes if starts is None else len(starts)
+
+    def at_once_of(self, driver: int) -> int | None:
+        """Returns how many evaluations a driver may have under way at once: its share; None for any number."""
+        if (at_once := self.description.at_once) is None:
+            return None
+        return at_once // self.drivers + (driver % self.drivers < at_once % self.drivers)
 
     @property
     def most_slots(self) -> int:

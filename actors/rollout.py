@@ -4,14 +4,16 @@
 """
 
 import contextlib
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from actors.action_map import ActionMap
+from actors.apart import roll_apart
 from actors.job import PLANNED, SAMPLED, TRAINING, Job, Kind, Task
 from actors.plan import Plan
 from actors.policy import Policy
@@ -21,9 +23,12 @@ from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
 from env.objectives import Objective
-from env.objectives.evaluation import Failures
+from env.objectives.returned import Failures
+from env.randomness import OWN_RANDOMNESS, set_randomness
 from env.starts import Row
+from env.tuning import TuningVectorEnv
 
+ALL = slice(None)
 REAL = Stream.ENV, Stream.STARTS, Stream.ACTIONS
 IMAGINED = Stream.IMAGINED_ENV, Stream.IMAGINED_STARTS, Stream.IMAGINED_ACTIONS
 
@@ -54,6 +59,8 @@ class Collector:
         self._sampler = job_sampler(job)
         self.failures = Failures() if job.keep_failures and objective is None else None
         self._objective = objective or job.problem.objective()
+        self._waits = self._objective is not None and self._objective.waits
+        self._at_once = job.at_once_of(driver)
         self._limit = job.limit and replace(job.limit)  # its policies are not shared with other threads
         self._batches: dict[int, VectorEnv] = {}
         self._singles: list[Row] = []
@@ -75,49 +82,102 @@ class Collector:
 
     def run(self, task: Task) -> Trajectory:
         """Rolls out the slots of ``task`` with the current policy and returns what happened."""
+        env, obs, trajectory, starts = self._begin(task)
+        if self._waits:
+            for _ in self._roll_apart(env, task, obs, trajectory, starts):
+                pass
+        else:
+            self._roll(env, task, obs, trajectory)
+        _finish(env, trajectory)
+        return trajectory
+
+    def parts(self, task: Task) -> Generator[Trajectory, None, None]:
+        """Rolls out the slots of ``task``, and yields them as they come to their end: all together, unless f waits.
+
+        After ``give_up`` it ends, though slots are missing. To close it ends what is under way.
+        """
+        if not self._waits:
+            try:
+                whole = self.run(task)
+            except StopIteration as error:  # which would end this generator without a word of where it came from
+                raise RuntimeError(f"StopIteration: {error}") from error
+            yield whole
+            return
+        env, obs, trajectory, starts = self._begin(task)
+        for rows in self._roll_apart(env, task, obs, trajectory, starts):
+            _finish(env, trajectory, rows)
+            yield trajectory.rows(self._layouts[task.kind], np.isin(np.arange(len(trajectory)), rows))
+
+    def give_up(self) -> None:
+        """Lets slots whose evaluations wait end without them; another thread may call it."""
+        for env in list(self._batches.values()) if self._waits else ():
+            cast(TuningVectorEnv, env).give_up()
+
+    def _begin(self, task: Task) -> tuple[VectorEnv, np.ndarray, Trajectory, bool]:
+        """Resets the environment.
+
+        Returns:
+            The environment, its observations, the trajectory to be recorded, and whether f of the start states is still
+            to be evaluated.
+        """
         assert self.policy is not None, "a snapshot comes before the first task"
         self._task = task
-        env = self._batch(task.stop - task.start)
+        env, options = self._batch(task.stop - task.start), self._options(task)
+        starts = self._waits and options.get("evaluate_starts", True)
+        if self._waits:
+            options["evaluate_starts"] = False
+        # Seeds take time to make, and given starts leave nothing random in an objective that draws nothing.
+        by_seed = "starts" not in options or self._objective is None or self._objective.draws
+        seeds: Any = self._seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
         # The reset comes before all that can wait: while it waits for an evaluation, the next driver has the core.
-        obs, infos = self._reset(env, task)
+        obs, infos = env.reset(seed=seeds, options=options or None)
         trajectory = Trajectory.empty(self._layouts[task.kind], task.stop - task.start)
         trajectory.slots[:] = np.arange(task.start, task.stop)
         trajectory.versions[:] = self.policy.snapshot.version
         trajectory.drivers[:] = self.driver
         _record_objective(trajectory, 0, env, infos)
-        self._roll(env, task, obs, trajectory)
-        trajectory.truncations[:, -1] |= ~trajectory.terminations[:, -1]  # cut by the slot's end: bootstrapped
-        if hasattr(env, "evaluations"):
-            trajectory.evaluations[:] = env.evaluations
-        return trajectory
+        return env, obs, trajectory, starts
 
-    def _reset(self, env: VectorEnv, task: Task) -> tuple[np.ndarray, dict]:
-        """Resets all rows for the first time in a task."""
-        options = self._options(task)
-        # Seeds take time to make, and given starts leave nothing random in an objective that is vectorised.
-        by_seed = "starts" not in options or self._objective is None or not self._objective.vectorised
-        seeds: Any = self._seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
-        return env.reset(seed=seeds, options=options or None)
+    def _acting(self, task: Task, trajectory: Trajectory) -> Callable[..., np.ndarray]:
+        """Returns what takes a time step, observations and the rows that they are of, and returns their actions."""
+        policy = self.policy
+        assert policy is not None, "there is one"
+        noise = self._noise(task) if task.kind in SAMPLED else None
+        planned = self._plan().actions[task.start : task.stop] if task.kind in PLANNED else None
+        start = self._limit if task.kind == Kind.CHECK_CONSTANT else None
+
+        def act(t: int, obs: np.ndarray, rows: np.ndarray | slice = ALL) -> np.ndarray:
+            trajectory.obs[rows, t] = obs
+            if planned is not None:
+                knobs = planned[rows]
+            elif noise is None:
+                knobs = policy.mode(obs) if start is None else start.start_knobs(obs[:, start.knobs :])
+            else:
+                knobs, trajectory.logprobs[rows, t] = policy.act(obs, noise[rows, t], t // 2)
+            trajectory.actions[rows, t, : knobs.shape[1]] = knobs
+            return self._action_map(trajectory.actions[rows, t, : self._action_dim])
+
+        return act
+
+    def _roll_apart(
+        self, env: VectorEnv, task: Task, obs: np.ndarray, trajectory: Trajectory, starts: bool
+    ) -> Iterator[np.ndarray]:
+        """Steps the rows of the environment each by itself; yields those that have come to their end."""
+        tuning = cast(TuningVectorEnv, env)  # no other environment has an objective
+        try:
+            with OWN_RANDOMNESS:
+                # All rows draw from it, so that it is keyed for the task alone: no two drivers are to draw alike.
+                set_randomness(self._seeds(task.alone(), np.zeros(1, int))[0])
+                yield from roll_apart(tuning, obs, trajectory, self._acting(task, trajectory), starts, self._at_once)
+        finally:
+            tuning.abandon()
 
     def _roll(self, env: VectorEnv, task: Task, obs: np.ndarray, trajectory: Trajectory) -> None:
-        """Steps the environment from ``obs`` on, and records what happens."""
-        assert self.policy is not None
-        noise = self._noise(task) if task.kind in SAMPLED else None
-        plan = self._plan() if task.kind in PLANNED else None
-        time_steps = trajectory.rewards.shape[1]
+        """Steps all rows of the environment together from ``obs`` on, and records what happens."""
+        act, time_steps = self._acting(task, trajectory), trajectory.rewards.shape[1]
         episode = np.zeros(len(trajectory), int)
         for t in range(time_steps):
-            trajectory.obs[:, t] = obs
-            if plan is not None:
-                knobs = plan.actions[task.start : task.stop]
-            elif noise is None:
-                start = self._limit if task.kind == Kind.CHECK_CONSTANT else None
-                knobs = self.policy.mode(obs) if start is None else start.start_knobs(obs[:, start.knobs :])
-            else:
-                knobs, trajectory.logprobs[:, t] = self.policy.act(obs, noise[:, t], t // 2)
-            trajectory.actions[:, t, : knobs.shape[1]] = knobs
-            action = trajectory.actions[:, t, : self._action_dim]
-            obs, rewards, terminations, truncations, infos = env.step(self._action_map(action))
+            obs, rewards, terminations, truncations, infos = env.step(act(t, obs))
             trajectory.rewards[:, t], trajectory.final_obs[:, t] = rewards, obs
             trajectory.terminations[:, t], trajectory.truncations[:, t] = terminations, truncations
             _record_objective(trajectory, t + 1, env, infos)
@@ -217,6 +277,13 @@ def job_sampler(job: Job) -> Sampler | None:
 def _streams(kind: Kind) -> tuple[Stream, Stream, Stream]:
     """Returns the streams of a training slot: the environment's, that of starts and that of actions."""
     return IMAGINED if kind == Kind.IMAGINE else REAL
+
+
+def _finish(env: Any, trajectory: Trajectory, rows: np.ndarray | slice = ALL) -> None:
+    """Records what is known of rows once they have come to their end."""
+    trajectory.truncations[rows, -1] |= ~trajectory.terminations[rows, -1]  # cut by the slot's end: bootstrapped
+    if hasattr(env, "evaluations"):
+        trajectory.evaluations[rows] = env.evaluations[rows]
 
 
 def _record_objective(trajectory: Trajectory, column: int, env: Any, infos: dict) -> None:

@@ -30,6 +30,7 @@ class Description:
         asked: whether it is a bench, which is asked and told, and no function.
         solved: whether it tells its best knobs.
         at_once: how many of its evaluations may be under way at once; None for any number.
+        waits: whether many of them may be under way at once in one process.
     """
 
     observation_space: spaces.Box
@@ -44,6 +45,7 @@ class Description:
     constraints: int = 0
     asked: bool = False
     solved: bool = False
+    waits: bool = False
 
     @property
     def obs_dim(self) -> int:

@@ -22,7 +22,7 @@ from env.names import find_environment
 from env.objectives import OBJECTIVES, Objective
 from env.objectives.bench import Bench
 from env.objectives.checks import check_dims, check_objective
-from env.objectives.evaluation import Failures
+from env.objectives.returned import Failures
 from env.starts import Row, RowsVectorEnv
 from env.trial import Trial, try_episodes, try_once
 from env.tuning import Bounds, TuningVectorEnv
@@ -262,6 +262,7 @@ def _describe(problem: Problem, keywords: str, registered: str) -> Description:
             objective.constraints if objective else 0,
             isinstance(objective, Bench),
             objective is not None and objective.solved,
+            objective is not None and objective.waits,
         )
 
 

@@ -17,7 +17,9 @@ from gymnasium.vector.utils import batch_space
 
 from env.coordinates import snapped
 from env.objectives import OBJECTIVES, Objective
-from env.objectives.evaluation import Failures, timed_evaluation
+from env.objectives.evaluation import timed_evaluation
+from env.objectives.returned import Failures
+from env.objectives.under_way import UnderWay
 from env.randomness import key_of
 
 Bounds = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -34,11 +36,14 @@ class TuningVectorEnv(VectorEnv):
     * ``evaluate_starts``: whether f of the start states is evaluated; without, each row saves one evaluation, and its
       first reward is NaN (default: True).
 
-    ``infos["objective"]`` holds f of the current state, ``[num_envs]``, and ``seconds`` how long its evaluation took,
-    where rows that were evaluated together share the time; ``evaluations`` counts the rows of f evaluated since the
-    last full reset, ``[num_envs]``; ``row`` is the row whose turn it is, 0 where all are evaluated at once. f of a
-    state is evaluated once. What f draws at random is keyed by the row's seed
-    and the time step, so ``reset`` takes seeds also where ``starts`` are given.
+    ``infos["objective"]`` and ``values`` hold f of the current state, ``[num_envs]``, and ``seconds`` how long its
+    evaluation took, where rows that were evaluated together share the time; ``evaluations`` counts the rows of f
+    evaluated since the last full reset, ``[num_envs]``; ``row`` is the row whose turn it is, 0 where all are evaluated
+    at once. f of a state is evaluated once. What f draws at random is keyed by the row's seed and the time step,
+    so ``reset`` takes seeds also where ``starts`` are given.
+
+    Where f waits, rows may go on each by itself: ``begin`` begins a time step of some rows, and ``ended`` waits until
+    one of those that are under way has ended, whichever it is.
 
     Args:
         objective: the objective f, or the name of a built-in one, whose ``dims`` and ``knobs`` are then ``kwargs``.
@@ -78,9 +83,10 @@ class TuningVectorEnv(VectorEnv):
         self.row = 0
         self._state = np.zeros((num_envs, self.objective.dims))
         self._low = self._high = np.empty((num_envs, self.objective.knobs))  # of knobs, where there are bounds
-        self._value = np.full(num_envs, np.nan)
+        self.values = np.full(num_envs, np.nan)
         self._seeds = [0] * num_envs
         self._elapsed = np.full(num_envs, time_steps)  # so that a step before the first reset is refused
+        self._under_way: UnderWay | None = None
 
     def _evaluate(self, rows: np.ndarray) -> np.ndarray:
         """Returns f of the states of ``rows``, counts and times the evaluations and waits for their latency."""
@@ -128,11 +134,11 @@ class TuningVectorEnv(VectorEnv):
         self.seconds[rows] = 0.0
         if self._bounds is not None:
             self._low, self._high = self._bounds(self._state[:, self.objective.knobs :])
-        self._value[rows] = np.nan
+        self.values[rows] = np.nan
         if options.get("evaluate_starts", True):
-            self._set_knobs(self._state[:, : self.objective.knobs].copy(), rows)
-            self._value[rows] = self._evaluate(rows)
-        return self._state.copy(), {"objective": self._value.copy()}
+            self._set_knobs(self._state[rows, : self.objective.knobs], rows)
+            self.values[rows] = self._evaluate(rows)
+        return self._state.copy(), {"objective": self.values.copy()}
 
     def _own_starts(self, seed: int | list[int] | None) -> np.ndarray:
         """Draws uniform starts ``[num_envs, dims]``; with a list of seeds, each row's start comes from its own seed."""
@@ -142,7 +148,7 @@ class TuningVectorEnv(VectorEnv):
 
     def _take_seeds(self, seed: int | list[int] | None, rows: np.ndarray) -> None:
         """Sets the seeds of ``rows``, to draw them if there is no list of them, where evaluations need them."""
-        if self.objective.vectorised:
+        if not self.objective.draws:
             return
         drawn = seed if isinstance(seed, list) else self.np_random.integers(2**32, size=self.num_envs).tolist()
         for row in np.flatnonzero(rows):
@@ -157,22 +163,74 @@ class TuningVectorEnv(VectorEnv):
         if (self._elapsed >= self.time_steps).any():
             rows = np.flatnonzero(self._elapsed >= self.time_steps).tolist()
             raise gymnasium.error.ResetNeeded(f"rows {rows} ended and must be reset before the next step")
-        before = self._value.copy()
+        before = self.values.copy()
         everywhere = np.ones(self.num_envs, bool)
         self._set_knobs(actions, everywhere)
         self._elapsed += 1
-        self._value[:] = self._evaluate(everywhere)
+        self.values[:] = self._evaluate(everywhere)
         truncations = self._elapsed >= self.time_steps
-        infos = {"objective": self._value.copy()}
-        return self._state.copy(), before - self._value, np.zeros(self.num_envs, bool), truncations, infos
+        infos = {"objective": self.values.copy()}
+        return self._state.copy(), before - self.values, np.zeros(self.num_envs, bool), truncations, infos
+
+    def begin(self, rows: np.ndarray, actions: np.ndarray | None = None) -> None:
+        """Begins a time step of some rows, each on its own; only where the objective waits.
+
+        Args:
+            rows: their numbers, ``[k]``; they have been reset, and no time step of theirs is under way or too many.
+            actions: ``[k, knobs]``, clipped; None to evaluate f of their start states, which is no time step.
+        """
+        if self._under_way is None:
+            self._under_way = UnderWay(self.objective, self._failures)
+        knobs = self.objective.knobs
+        self._set_knobs(self._state[rows, :knobs] if actions is None else actions, rows)
+        if actions is not None:
+            self._elapsed[rows] += 1
+        self.evaluations[rows] += 1
+        state = self._state[rows]
+        x, c = np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:])
+        keys = [key_of(self._seeds[row], int(self._elapsed[row]) + 1) for row in rows.tolist()]
+        self._under_way.begin(rows, x, c, keys)
+
+    def ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Waits until a time step that is under way ends.
+
+        Returns:
+            The rows of all that have ended, ``[k]``, their states, rewards and truncations. There is no row where
+            another thread has called ``give_up``.
+
+        Raises:
+            Exception: as ``step`` does; ``row`` is the row that raised it.
+        """
+        assert self._under_way is not None, "a time step has begun"
+        try:
+            rows, found = self._under_way.ended()
+        except BaseException:
+            self.row = self._under_way.row
+            raise
+        before = self.values[rows]
+        self.values[rows], self.constraints[rows], self.seconds[rows] = found.f, found.g, found.seconds
+        if self.objective.observed:
+            self._state[rows, self.objective.knobs :] = found.c
+        return rows, self._state[rows], before - found.f, self._elapsed[rows] >= self.time_steps
+
+    def give_up(self) -> None:
+        """Lets ``ended`` return at once; another thread may call it."""
+        if (under_way := self._under_way) is not None:
+            under_way.give_up()
+
+    def abandon(self) -> None:
+        """Gives up all time steps that are under way: the rows must be reset."""
+        if self._under_way is not None:
+            self._under_way.close()
+            self._under_way = None
 
     def _set_knobs(self, actions: np.ndarray, rows: np.ndarray) -> None:
-        """Sets the knobs of ``rows`` to the nearest ones that can be evaluated."""
+        """Sets the knobs of ``rows`` to the nearest ones to ``actions``, theirs, that can be evaluated."""
         knobs = self.objective.knobs
         valid = snapped(np.clip(actions, -1, 1), self._steps[:knobs])
         if self._bounds is not None:
-            valid = np.clip(valid, self._low, self._high)
-        self._state[rows, :knobs] = valid[rows]
+            valid = np.clip(valid, self._low[rows], self._high[rows])
+        self._state[rows, :knobs] = valid
 
 
 class TuningEnv(gymnasium.Env):

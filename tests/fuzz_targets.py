@@ -234,7 +234,7 @@ def message(case: Case) -> tuple[str, bytes]:
     made = {
         "task": pack_task(task, 7, 1, pack_block(1, 9, "psm")),
         "block": pack_block(1, 9, "psm_é"),
-        "finished": pack_finished(Answer(task, 7, 1.0, 2.0, sent())),
+        "finished": pack_finished(Answer(task, 7, 1.0, 2.0, sent(), 2)),
         "note": NOTE + "ValueError: the probe lost cont\u00e4ct".encode(),
         "error": pack_error(2, "Traceback\n\nValueError: the probe lost contact\n"),
     }

@@ -85,7 +85,7 @@ class Record(Protocol):
 
     @property
     def slot_by_slot(self) -> bool:
-        """Whether each task has one slot, so that its trajectory is kept as soon as it is there."""
+        """Whether each slot's trajectory is kept as soon as it is there: tasks then have one slot, unless f waits."""
 
     def arrived(self, trajectory: Trajectory) -> None:
         """Takes in a trajectory as it arrives, before anything else does."""
@@ -178,11 +178,16 @@ def shares(kind: Kind, step: int, slots: np.ndarray, parts: int) -> list[Task]:
     return [Task(kind, step, run.start, run.stop) for run in runs]
 
 
-def halves(task: Task) -> list[Task]:
-    """Splits a task in two, to narrow down a slot that ends or holds up drivers; one of a single slot stays whole."""
-    middle = (task.start + task.stop) // 2
-    parts = dataclasses.replace(task, stop=middle), dataclasses.replace(task, start=middle)
-    return [part for part in parts if part.start < part.stop]
+def missing_of(task: Task, merger: Merger) -> np.ndarray:
+    """Returns the slots of a task that a merger lacks, ``[k]``."""
+    slots = np.arange(task.start, task.stop)
+    return slots[merger.lacks(slots)]
+
+
+def rest_of(task: Task, merger: Merger) -> Task:
+    """Returns a task from the first slot that a merger lacks to the last one; all of it if it lacks none."""
+    missing = missing_of(task, merger)
+    return dataclasses.replace(task, start=int(missing[0]), stop=int(missing[-1]) + 1) if len(missing) else task
 
 
 def contiguous(slots: np.ndarray) -> list[range]:

@@ -81,15 +81,17 @@ class DealingPool(Pool):
         block, edition = self._fleet.share(snapshot.to_bytes())
         merger = self._merger(kind, snapshot.version, record)
         missing = merger.missing
-        parts = len(missing) if record and record.slot_by_slot else self._parts_of(kind, len(missing))
-        tasks = shares(kind, step, missing, parts)
+        tasks = shares(kind, step, missing, self._parts_of(kind, len(missing), record))
         self._rounds, self._snapshot = self._rounds + 1, snapshot
         self._round = Round(self._rounds, kind, edition, block, merger, tasks, started, record)
         self._round.began(self._deal(self._round))
 
-    def _parts_of(self, kind: Kind, slots: int) -> int:
+    def _parts_of(self, kind: Kind, slots: int, record: Record | None) -> int:
         """Returns into how many tasks to deal the slots, by what the last round's have cost. Changes no result."""
-        if kind not in self._slot_costs:
+        waits = self.job.description.waits  # then a driver runs all its slots at once, and sends each as it ends
+        if record and record.slot_by_slot and not waits:
+            return slots
+        if waits or kind not in self._slot_costs:
             return self.drivers
         return tasks_worth_dealing(slots, self.drivers, *self._slot_costs[kind])
 
@@ -225,7 +227,10 @@ class DealingPool(Pool):
             answer = protocol.unpack_finished(message)
             self._accept(answer, driver.handle)
             if (answer.task, answer.round) == (driver.task, driver.round):
-                self._roster.done(driver, self._deadline())
+                if answer.last:
+                    self._roster.done(driver, self._deadline())
+                else:  # it has as long again for the next part
+                    self._roster.busy(driver, self._deadline())
 
     def _take_late(self, event: Event) -> None:
         """Takes in what a driver sends that has been replaced; an error is that of a task that others have by now."""
@@ -238,8 +243,10 @@ class DealingPool(Pool):
         if current is None or answer.round != current.number:
             return
         task = answer.task
-        trajectory = Trajectory.over(self.layout(task.kind), task.stop - task.start, answer.trajectory)
+        trajectory = Trajectory.over(self.layout(task.kind), answer.slots, answer.trajectory)
         current.add(task, trajectory, answer.held_at - handle.clock_ahead, answer.seconds)
+        if answer.last and len(missing := current.missing(task)):
+            raise MergeError(f"slots {missing.tolist()} are missing in answer to slots {task.start} to {task.stop - 1}")
 
     def _replace(self, driver: Driver, reason: str, left: bool = False) -> None:
         """Puts a fresh one in the place of ``driver``; its task goes to the first idle driver.
@@ -253,6 +260,7 @@ class DealingPool(Pool):
             if driver.round == self._round.number:  # of an earlier round, others have sent the slots
                 if driver.ahead:
                     self._round.retry(driver.ahead, counted=False)
+                task = self._round.rest_of(task)
                 times = self._round.retry(task, counted=not left)
             last = f" to {task.stop - 1}" if task.stop - task.start > 1 else ""
             where = f"in slot {task.start}{last} of step {task.step}"

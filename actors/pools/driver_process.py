@@ -9,7 +9,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
@@ -59,8 +59,8 @@ class Worker:
         self._reader = SnapshotReader(collector)
         self._held_at = 0.0
 
-    def answer(self, message: bytes) -> bytes:
-        """Does what a message asks for, and returns the message to send back.
+    def answers(self, message: bytes) -> Iterator[bytes]:
+        """Does what a message asks for, and yields the messages to send back: one, or several of a task whose f waits.
 
         Raises:
             MessageError: the message is damaged.
@@ -68,16 +68,19 @@ class Worker:
         """
         if message[:1] == protocol.POLICY:
             self._take(message[1:])
-            return protocol.READY
+            yield protocol.READY
+            return
         task, number, edition, block = protocol.unpack_task(message)
         if block:
             self._take(block)
         if self._reader.edition != edition:
             raise protocol.MessageError(f"a task for snapshot {edition}, which is not the one held")
-        started = self._clock()
-        trajectory = self._collector.run(task)
-        seconds = self._clock() - started
-        return protocol.pack_finished(protocol.Answer(task, number, self._held_at, seconds, trajectory.buffer))
+        started, left = self._clock(), task.stop - task.start
+        for part in self._collector.parts(task):
+            left -= len(part)
+            seconds = self._clock() - started
+            answer = protocol.Answer(task, number, self._held_at, seconds, part.buffer, len(part), not left)
+            yield protocol.pack_finished(answer)
 
     def _take(self, block: bytes) -> None:
         self._reader.read(block)
@@ -93,24 +96,24 @@ def _serve(connection: Connection, collector: Collector) -> None:
     told = False
     with contextlib.closing(Worker(collector)) as worker:
         while (message := _receive(connection))[:1] != protocol.CLOSE:
-            answer = _answer(worker, collector, message)
-            if not told and collector.failures and collector.failures.first:
-                _send(connection, protocol.NOTE + collector.failures.first.encode(errors="replace"))
-                told = True
-            _send(connection, answer)
-            if answer[:1] == protocol.ERROR:
-                break
+            for answer in _answers(worker, collector, message):
+                if not told and collector.failures and collector.failures.first:
+                    _send(connection, protocol.NOTE + collector.failures.first.encode(errors="replace"))
+                    told = True
+                _send(connection, answer)
+                if answer[:1] == protocol.ERROR:
+                    return
 
 
-def _answer(worker: Worker, collector: Collector, message: bytes) -> bytes:
-    """Returns the answer to a message, or the error in its place.
+def _answers(worker: Worker, collector: Collector, message: bytes) -> Iterator[bytes]:
+    """Yields the answers to a message, the error in place of the last one if there is one.
 
     The exception ends here: its traceback has views of the shared memory, which is closed next.
     """
     try:
-        return worker.answer(message)
+        yield from worker.answers(message)
     except BaseException:
-        return protocol.pack_error(collector.slot, traceback.format_exc())
+        yield protocol.pack_error(collector.slot, traceback.format_exc())
 
 
 def _receive(connection: Connection) -> bytes:

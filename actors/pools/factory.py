@@ -1,5 +1,6 @@
 """Makes a pool from the names of the command line."""
 
+import dataclasses
 import functools
 from typing import Literal
 
@@ -31,17 +32,27 @@ def make_pool(
     """
     if drivers == "auto" and job.description.at_once == 1:  # nothing is to be measured, nor a second objective made
         drivers = 0
+    if drivers == "auto" and job.description.waits:
+        pool = ThreadPool(job, 0, timeout)
+        pool.choice = "no drivers, since evaluations that wait run side by side in this process"
+        return pool
     if drivers == 0 or backend == "thread":
         assert drivers != "auto", "the configuration is checked"
-        return ThreadPool(job, drivers, timeout)
+        return ThreadPool(_shared(job, drivers), drivers, timeout)
     start = functools.partial(_start, job, backend, timeout, patience, address)
     return AutoPool(job, start, timeout) if drivers == "auto" else start(drivers)
 
 
 def _start(job: Job, backend: str, timeout: float, patience: float, address: str | None, drivers: int) -> DealingPool:
     """Starts a pool of drivers that are reached by messages."""
+    job = _shared(job, drivers)
     if backend == "process":
         return ProcessPool(job, drivers, timeout, patience)
     from actors.pools.cluster.fleet import RayPool  # of an extra
 
     return RayPool(job, drivers, address, timeout, patience)
+
+
+def _shared(job: Job, drivers: int) -> Job:
+    """Returns the job of so many drivers, which share what may be under way at once."""
+    return dataclasses.replace(job, drivers=max(drivers, 1))

@@ -11,7 +11,7 @@ from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.objectives import Objective
-from env.objectives.evaluation import FAILED
+from env.objectives.returned import FAILED
 
 NO_DRIVER = -1
 

@@ -7,7 +7,8 @@ The first byte says what a message is:
                         P block                    a new policy alone
                         C                          close the environments and end
     driver -> learner   R                          ready for a task; the answer to S and to P
-                        F task round trajectory    the answer to a task; when its snapshot was held, and its seconds
+                        F task round trajectory    the answer to a task, or a part of it, some of its slots; when its
+                                                   snapshot was held, and its seconds
                         N text                     why an evaluation of f failed that is kept; no answer to anything
                         E slot text                the traceback of an exception; the driver then ends
 
@@ -23,7 +24,7 @@ from actors.job import Kind, Task
 START, TASK, POLICY, CLOSE = b"S", b"T", b"P", b"C"
 READY, FINISHED, NOTE, ERROR = b"R", b"F", b"N", b"E"
 _TASK = struct.Struct("<cBQIIQQ")
-_FINISHED = struct.Struct("<cB6xQIIQdd")  # 48 bytes, so that the trajectory behind it is aligned
+_FINISHED = struct.Struct("<cB?xIQIIQdd")  # 48 bytes, so that the trajectory behind it is aligned
 _ERROR = struct.Struct("<cq")
 _BLOCK = struct.Struct("<QQH")
 
@@ -34,14 +35,16 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a task.
+    """The answer to a task, or a part of it.
 
     Attributes:
         task: the task.
         round: the number that came with it.
         held_at: when its snapshot was held.
         seconds: how long its slots took after that.
-        trajectory: the bytes of its trajectory.
+        trajectory: the bytes of the trajectory of all its slots, or of some in ascending order.
+        slots: how many these are.
+        last: whether no other part follows.
     """
 
     task: Task
@@ -49,6 +52,8 @@ class Answer:
     held_at: float
     seconds: float
     trajectory: bytes | bytearray | memoryview
+    slots: int
+    last: bool = True
 
 
 def pack_task(task: Task, number: int, edition: int, block: bytes) -> bytes:
@@ -74,8 +79,9 @@ def unpack_task(message: bytes) -> tuple[Task, int, int, bytes]:
 def pack_finished(answer: Answer) -> bytes:
     """Packs the answer to a task."""
     task = answer.task
-    head = (FINISHED, task.kind, task.step, task.start, task.stop, answer.round, answer.held_at, answer.seconds)
-    return _FINISHED.pack(*head) + answer.trajectory
+    of_task = task.step, task.start, task.stop, answer.round
+    head = _FINISHED.pack(FINISHED, task.kind, answer.last, answer.slots, *of_task, answer.held_at, answer.seconds)
+    return head + answer.trajectory
 
 
 def unpack_finished(message: bytes) -> Answer:
@@ -86,8 +92,16 @@ def unpack_finished(message: bytes) -> Answer:
     """
     if len(message) < _FINISHED.size or message[:1] != FINISHED:
         raise MessageError(f"no answer in {len(message)} bytes")
-    _, kind, step, start, stop, number, held_at, seconds = _FINISHED.unpack_from(message)
-    return Answer(_task(kind, step, start, stop), number, held_at, seconds, memoryview(message)[_FINISHED.size :])
+    _, kind, last, slots, step, start, stop, number, held_at, seconds = _FINISHED.unpack_from(message)
+    trajectory = memoryview(message)[_FINISHED.size :]
+    return Answer(_task(kind, step, start, stop), number, held_at, seconds, trajectory, slots, last)
+
+
+def others_follow(message: bytes) -> bool:
+    """Returns whether a driver sends something else after a message, before it waits for one; no if it is damaged."""
+    if message[:1] == FINISHED and len(message) >= _FINISHED.size:
+        return not unpack_finished(message).last
+    return message[:1] == NOTE
 
 
 def pack_error(slot: int | None, text: str) -> bytes:

@@ -3,11 +3,12 @@
 import statistics
 from collections import Counter, deque
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from actors.job import Kind, Task
-from actors.pools.base import Record, RoundResult, halves
+from actors.pools.base import Record, RoundResult, contiguous, missing_of, rest_of, shares
 from actors.trajectory import MergeError, Merger, Trajectory
 
 WORTH_A_TASK_SECONDS = 1e-2  # uneven work that takes so long is worth a task of its own
@@ -95,10 +96,11 @@ class Round:
         """Takes in the slots of an answer that are missing; it took so many seconds after its snapshot was held.
 
         Raises:
-            MergeError: the trajectory is not that of the task.
+            MergeError: the trajectory is not of slots of the task.
         """
         slots = trajectory.slots
-        if not np.array_equal(slots, np.arange(task.start, task.stop)):
+        inside = (slots >= task.start) & (slots < task.stop)
+        if not len(slots) or not inside.all() or not (np.diff(slots) > 0).all():
             raise MergeError(f"slots {slots.tolist()} in answer to slots {task.start} to {task.stop - 1}")
         self._merger.check(trajectory)
         lacking = self._merger.lacks(slots)
@@ -115,7 +117,9 @@ class Round:
             self._held = max(self._held, held_at)
 
     def retry(self, task: Task, counted: bool = True) -> int:
-        """Puts a task whose driver was lost back at the head, in two halves, to narrow down the slot that ends drivers.
+        """Puts what is missing of a task whose driver was lost back at the head, to narrow down what ends drivers.
+
+        It goes in two halves, or more where what is missing lies in several pieces.
 
         Args:
             task: the task.
@@ -124,12 +128,22 @@ class Round:
         Returns:
             How often one of its slots has lost its driver, at the most.
         """
+        missing = self.missing(task)
         if self._record:
-            self._record.lost_task(task)
+            for run in contiguous(missing):
+                self._record.lost_task(replace(task, start=run.start, stop=run.stop))
         if counted:
-            self._failures.update(range(task.start, task.stop))
-        self.tasks.extendleft(halves(task))
-        return max(self._failures[slot] for slot in range(task.start, task.stop))
+            self._failures.update(missing.tolist())
+        self.tasks.extendleft(shares(task.kind, task.step, missing, 2))
+        return max((self._failures[slot] for slot in missing.tolist()), default=0)
+
+    def rest_of(self, task: Task) -> Task:
+        """Returns the part of a task from the first slot that is missing to the last one; all of it if none is."""
+        return rest_of(task, self._merger)
+
+    def missing(self, task: Task) -> np.ndarray:
+        """Returns the slots of a task that are missing, ``[k]``."""
+        return missing_of(task, self._merger)
 
     def result(self, now: float) -> RoundResult:
         """Returns what came back, at ``now`` by the fleet's clock.

@@ -1,22 +1,34 @@
 """Drivers as threads of this process, or none at all."""
 
+import contextlib
 import functools
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
 from threadpoolctl import threadpool_limits
 
 from actors.job import Job, Kind, Task
-from actors.pools.base import WATCH_SECONDS, DriverError, Pool, Record, RoundResult, StoppedError, halves, shares
-from actors.pools.daemon_threads import DaemonThreads
+from actors.pools.base import (
+    WATCH_SECONDS,
+    DriverError,
+    Pool,
+    Record,
+    RoundResult,
+    StoppedError,
+    missing_of,
+    rest_of,
+    shares,
+)
 from actors.pools.failed_slots import FailedSlots
 from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Merger, Trajectory
+from env.daemon_threads import DaemonThreads
 from env.errors import ContractError, UsageError
 
 
@@ -59,16 +71,18 @@ class _Round:
                 return
             self.running[collector.driver] = mine = _Running(task, time.monotonic())
             try:
-                with time_limit(limit):
-                    trajectory = _run_task(collector, task)
-                with self.lock:
-                    if self.running.get(collector.driver) is not mine:
-                        return  # another collector has its place by now
-                    self._add(trajectory)
+                with contextlib.closing(collector.parts(task)) as parts:
+                    while not self.ended and (part := _next(collector, task, parts, limit)) is not None:
+                        with self.lock:
+                            if self.running.get(collector.driver) is not mine:
+                                return  # another collector has its place by now
+                            self._add(part)
+                            # It has as long again for the next part.
+                            self.running[collector.driver] = mine = _Running(task, time.monotonic())
             except TookTooLongError:
                 if self.failed_slots is None:
                     self.end()
-                    raise TookTooLongError(task) from None
+                    raise TookTooLongError(rest_of(task, self.merger)) from None
                 self.give_up(collector.driver, mine)
             except BaseException:
                 if self.running.get(collector.driver) is not mine:
@@ -96,15 +110,17 @@ class _Round:
             if self.running.get(driver) is not late:
                 return False
             del self.running[driver]
-            self.given_up.append(late.task)
-            parts = halves(late.task)
-            if len(parts) == 1:
+            rest = rest_of(late.task, self.merger)
+            self.given_up.append(rest)
+            if rest == rest.alone():
                 assert self.failed_slots is not None, "it does not end the round"
-                self._add(self.failed_slots.trajectory(late.task, self.snapshot))
-            else:
-                if self.record:
-                    self.record.lost_task(late.task)
-                self.tasks.extendleft([] if self.ended else parts)
+                self._add(self.failed_slots.trajectory(rest, self.snapshot))
+                return True
+            parts = shares(rest.kind, rest.step, missing_of(rest, self.merger), 2)
+            if self.record:
+                for part in parts:
+                    self.record.lost_task(part)
+            self.tasks.extendleft([] if self.ended else parts)
             return True
 
     def _add(self, trajectory: Trajectory) -> None:
@@ -119,10 +135,11 @@ class _Round:
         self.tasks.clear()
 
 
-def _run_task(collector: Collector, task: Task) -> Trajectory:
-    """Runs a task, and tells which of its slots raised an exception."""
+def _next(collector: Collector, task: Task, parts: Iterator[Trajectory], limit: float) -> Trajectory | None:
+    """Runs a task until a part of it is there, None after the last; tells which of its slots raised an exception."""
     try:
-        return collector.run(task)
+        with time_limit(limit):
+            return next(parts, None)
     except (Exception, SystemExit, GeneratorExit) as error:
         if isinstance(error, UsageError) and not isinstance(error, ContractError):
             raise
@@ -155,7 +172,8 @@ class ThreadPool(Pool):
 
     def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
         merger = self._merger(kind, snapshot.version, record)
-        parts = len(merger.missing) if record and record.slot_by_slot else len(self._collectors)
+        one_by_one = record and record.slot_by_slot and not self.job.description.waits
+        parts = len(merger.missing) if one_by_one else len(self._collectors)
         tasks = deque(shares(kind, step, merger.missing, parts))
         self._round = _Round(snapshot, tasks, merger, record, self._failed_slots if self.job.keep_failures else None)
 
@@ -198,6 +216,8 @@ class ThreadPool(Pool):
             self._wait(current, running)
         except (KeyboardInterrupt, StoppedError):
             current.end()
+            for collector in workers:
+                collector.give_up()
             self._wait(current, running)
             raise
         for done in running.values():
@@ -224,7 +244,7 @@ class ThreadPool(Pool):
             elif late:
                 current.end()
                 if len(late) == len(left):
-                    raise TookTooLongError(next(iter(late.values())).task)
+                    raise TookTooLongError(rest_of(next(iter(late.values())).task, current.merger))
             wait(left, WATCH_SECONDS, FIRST_COMPLETED)
 
     def _replace(self, current: _Round, driver: int, late: _Running, running: dict[int, Future]) -> None:

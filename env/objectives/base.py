@@ -19,8 +19,11 @@ class Objective(ABC):
     f is called with one row at a time, and before each call ``random`` and ``np.random`` are seeded by the run's seed,
     the training step, the slot and the number of the evaluation in it. So what they draw in f does not depend on which
     driver evaluates it, when, or how often. A ``__call__`` that has a parameter ``rng`` is given a generator with such
-    a seed in it, ``np.random.Generator``. With ``--backend thread`` and more than one driver only that is keyed:
-    ``random`` and ``np.random`` belong to the process, and all threads draw from them.
+    a seed in it, ``np.random.Generator``. With ``--backend thread`` and more than one driver, and where evaluations run
+    side by side, only that is keyed: ``random`` and ``np.random`` belong to the process, and all draw from them.
+
+    An f that waits, for a bench, a service or a licence, needs no process of its own: many evaluations run side by side
+    in one, where ``__call__`` is an ``async def``, or the class declares ``thread_safe = True``.
     """
 
     knobs: int
@@ -48,6 +51,11 @@ class Objective(ABC):
     """Whether f takes many rows in one call, which is faster. It promises that a row's value does not depend on the
     other rows, to the last bit (a matrix product may round a row otherwise in a batch of another size), and that f
     draws no random numbers of the process. A subclass with a ``__call__`` of its own promises it anew."""
+    thread_safe: bool = False
+    """Whether several threads may call f at once: then many evaluations run side by side in one process, which pays
+    where most of their time is spent waiting. A subclass with a ``__call__`` of its own declares it anew."""
+    asynchronous: bool = False
+    """Whether ``__call__`` is an ``async def``, of which many run side by side too; found out by itself."""
     takes_rng: bool = False
     """Whether ``__call__`` has a parameter ``rng``; found out by itself."""
 
@@ -55,8 +63,19 @@ class Objective(ABC):
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
             cls.takes_rng = "rng" in inspect.signature(cls.__call__).parameters
-            if "vectorised" not in vars(cls):
-                cls.vectorised = False
+            cls.asynchronous = inspect.iscoroutinefunction(cls.__call__)
+            for promise in {"vectorised", "thread_safe"} - set(vars(cls)):
+                setattr(cls, promise, False)
+
+    @property
+    def waits(self) -> bool:
+        """Whether many evaluations may be under way at once in one process."""
+        return self.asynchronous or self.thread_safe
+
+    @property
+    def draws(self) -> bool:
+        """Whether what f draws at random is keyed, row by row."""
+        return self.takes_rng if self.waits else not self.vectorised
 
     @property
     def coordinates(self) -> tuple[Coordinates, Coordinates]:

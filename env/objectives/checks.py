@@ -39,6 +39,12 @@ def check_objective(told: str, objective: Objective) -> Objective:
             f"{told}: {type(objective).__name__} declares vectorised = True, so its __call__ cannot take rng, which "
             f"all rows of a call would share; leave out one of the two"
         )
+    if objective.vectorised and objective.waits:
+        other = "an async __call__" if objective.asynchronous else "thread_safe = True"
+        raise UsageError(
+            f"{told}: {type(objective).__name__} has vectorised = True and {other}; many rows come in one call, or in "
+            f"many calls side by side: leave out one of the two"
+        )
     if not _is_whole(objective.constraints) or objective.constraints < 0:
         raise UsageError(f"{told}: constraints = {objective.constraints!r} must be a whole number of 0 or more")
     if (many := objective.at_once) is not None and (not _is_whole(many) or many < 1):
@@ -81,6 +87,8 @@ def _check_methods(told: str, objective: Objective) -> None:
     if not _can_be_called(call, None, None, **given):
         wanted = "__call__(self, x, c), or (self, x, c, rng) where it draws random numbers"
         raise UsageError(f"{told}: {type(objective).__name__}.__call__{inspect.signature(call)} must be {wanted}")
+    if inspect.iscoroutinefunction(solve):
+        raise UsageError(f"{told}: {type(objective).__name__}.solve is an async def; it must be a def, without waiting")
     if not _can_be_called(solve, None):
         raise UsageError(f"{told}: {type(objective).__name__}.solve{inspect.signature(solve)} must be solve(self, c)")
 

@@ -1,7 +1,7 @@
 """A plain function of named knobs and conditions, in units, as an objective."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,11 +50,15 @@ class FunctionObjective(Objective):
             )
         row = [*x[0].tolist(), *c[0].tolist()]
         values = {name: one.in_units(z) for (name, one), z in zip(self._named, row, strict=True) if not one.observed}
-        return self._with_observed(self._call(**values, **given), c)
+        returned = self._call(**values, **given)
+        return self._awaited(returned, c) if self.asynchronous else self._with_observed(returned, c)
+
+    async def _awaited(self, returned: Awaitable[Any], c: np.ndarray) -> Any:
+        return self._with_observed(await returned, c)
 
     def _with_observed(self, returned: Any, c: np.ndarray) -> Any:
         """Returns what the function did, with all conditions in place of the observed ones by name."""
-        if not self.observed:
+        if not self.observed or inspect.iscoroutine(returned):  # which is refused
             return returned
         names = [name for name in self.condition_coordinates if name not in self._set]
         if isinstance(returned, float) and np.isnan(returned):  # it failed before it knew
@@ -98,6 +102,7 @@ class FunctionObjective(Objective):
 
 NONE: Mapping[str, Coordinate] = {}
 """Knobs or conditions that were not given, which is a mistake that is told."""
+EXAMPLE = "@objective(knobs=dict(gain=Range(0, 1)), conditions=dict(load=Range(0, 1)))"
 
 
 def objective(
@@ -107,6 +112,7 @@ def objective(
     constraints: int = 0,
     at_once: int | None = None,
     vectorised: bool = False,
+    thread_safe: bool = False,
     best: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Callable[[F], F]:
     """Describes a function, or a class whose instances are called like one, so that a law can be trained on it.
@@ -117,7 +123,8 @@ def objective(
         )
         def loss(frequency, dead_time, vin): ...
 
-    The function stays what it is; ``--env module:loss``, ``--env ./file.py:loss`` and ``Config(env=loss)`` take it.
+    The function, which may be an ``async def``, stays what it is; ``--env module:loss``, ``--env ./file.py:loss`` and
+    ``Config(env=loss)`` take it.
 
     Args:
         misplaced: nothing; it is there so that a mistake is told.
@@ -128,21 +135,18 @@ def objective(
             returns them last, by name: ``return f, dict(wind=7.2)``.
         at_once: how many evaluations may be under way at once; None for any number.
         vectorised: whether it takes arrays ``[n]`` and returns ``[n]``; see ``Objective.vectorised``.
+        thread_safe: whether several threads may call it at once; see ``Objective.thread_safe``.
         best: returns the best knobs by name for conditions ``[n]`` by name, where they are known.
 
     Raises:
         UsageError: the coordinates are none, or the function or ``best`` does not take them.
     """
     if misplaced:
-        raise UsageError(
-            "@objective needs its arguments by name, such as @objective(knobs=dict(gain=Range(0, 1)), "
-            "conditions=dict(load=Range(0, 1)))"
-        )
+        raise UsageError(f"@objective needs its arguments by name, such as {EXAMPLE}")
     named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
     check_named(*named)
-    if best is not None:
-        _check_best(best, named[1])
-    own = {"constraints": constraints, "at_once": at_once, "vectorised": vectorised}
+    _check_best(best, named[1])
+    own = {"constraints": constraints, "at_once": at_once, "vectorised": vectorised, "thread_safe": thread_safe}
 
     def describe(described: F) -> F:
         setattr(described, ATTRIBUTE, _objective_of(described, named, own, best))
@@ -151,14 +155,18 @@ def objective(
     return describe
 
 
-def _check_best(best: Callable[..., Any], conditions: Coordinates) -> None:
-    """Checks that ``best`` takes the conditions, and that these can be set.
+def _check_best(best: Callable[..., Any] | None, conditions: Coordinates) -> None:
+    """Checks that ``best`` takes the conditions, if there is one, and that these can be set.
 
     Raises:
         UsageError: it is not so.
     """
+    if best is None:
+        return
     if conditions.observed:
         raise UsageError("best: is of conditions that can be set, and some are observed; leave it out")
+    if inspect.iscoroutinefunction(best):
+        raise UsageError("best: is an async def; it must be a def, which is called with many conditions at once")
     _check_parameters(best, list(conditions), "the conditions", "best")
 
 
@@ -192,6 +200,7 @@ def _objective_of(
         "conditions": len(conditions),
         "observed": conditions.observed,
         "takes_rng": _check_parameters(described, names, of, described.__name__),
+        "asynchronous": inspect.iscoroutinefunction(described.__call__ if inspect.isclass(described) else described),
     }
     return type(described.__name__, (FunctionObjective,), members | own)
 

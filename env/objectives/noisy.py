@@ -59,7 +59,10 @@ class Noisy(Objective):
         self.noise_free = _make(str(of), {"dims": dims, "knobs": knobs}, kwargs)
         self.knobs, self.conditions = self.noise_free.knobs, self.noise_free.conditions
         self.vectorised, self.takes_rng = self.noise_free.vectorised, self.noise_free.takes_rng
+        self.thread_safe = self.noise_free.thread_safe
         self.take_coordinates(self.noise_free.coordinates)
+        if self.noise_free.asynchronous:
+            raise UsageError(f"--env-kwargs of={of}: has an async __call__, to which no noise is added")
         if self.noise_free.constraints:
             raise UsageError(f"--env-kwargs of={of}: has constraints, to which no noise is added")
         self.metric = "mse" if level else self.noise_free.metric  # noise may take f below 0, where msle is not defined

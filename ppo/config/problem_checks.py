@@ -16,6 +16,11 @@ def check_problem(config: ResolvedConfig, problem: Problem) -> None:
     _check_bench(config, problem)
     _check_labels(config, problem)
     _check_lag(config, problem)
+    if config.evaluation_cost_ms and problem.family == "tuning" and problem.describe().waits:
+        raise UsageError(
+            f"--evaluation-cost-ms {config.evaluation_cost_ms:g}: --env {config.env} runs many evaluations side by "
+            f"side, which this latency would hold up one by one; leave it out, and let f wait by itself"
+        )
 
 
 def _check_bench(config: ResolvedConfig, problem: Problem) -> None:

@@ -27,7 +27,7 @@ class Recorder:
 
     Attributes:
         trajectories: of the current round, those that were recorded before.
-        slot_by_slot: whether tasks of the current round have one slot each.
+        slot_by_slot: whether slots of the current round are kept one by one, and dealt so unless f waits.
         lost: evaluations that were in flight when drivers were lost.
     """
 
@@ -63,8 +63,14 @@ class Recorder:
         self.slot_by_slot = self._seconds >= SLOW_SECONDS
         self._measured.clear()
         if missing and self._tuning and drivers is not None:
-            in_flight = max(drivers, 1) if self.slot_by_slot else missing
-            self.archive.begin(kind, step, missing, in_flight, self._job.evaluations(kind))
+            self.archive.begin(kind, step, missing, self._in_flight(missing, drivers), self._job.evaluations(kind))
+
+    def _in_flight(self, missing: int, drivers: int) -> int:
+        """Returns how many slots can be in flight in a round of so many."""
+        described = self._job.description
+        if described.waits:
+            return min(missing, described.at_once or missing)
+        return max(drivers, 1) if self.slot_by_slot else missing
 
     def arrived(self, trajectory: Trajectory) -> None:
         """Keeps a trajectory: written at once where f is slow, and at the end of the round where it is quick."""

@@ -9,7 +9,7 @@ from actors.law_file import About
 from actors.snapshot import Snapshot
 from actors.step_limit import StepLimit
 from env.objectives import Objective, evaluate, solution
-from env.objectives.evaluation import Failures
+from env.objectives.returned import Failures
 from ppo.algorithm.conditions import fixed_conditions
 from ppo.algorithm.outcomes import with_worst
 from ppo.config import ResolvedConfig

@@ -124,5 +124,5 @@ def task_bytes() -> int:
 
 def answer_bytes(layout: Layout) -> int:
     """Returns the bytes of the answer to a task of one slot."""
-    answer = protocol.Answer(Task(Kind.COLLECT, 1, 2, 3), 1, 0.0, 1.0, bytes(layout.slot_bytes))
+    answer = protocol.Answer(Task(Kind.COLLECT, 1, 2, 3), 1, 0.0, 1.0, bytes(layout.slot_bytes), 1)
     return len(protocol.pack_finished(answer))

@@ -23,7 +23,7 @@ class EchoHandle:
 
     def send(self, message: bytes) -> None:
         task, number, _, _ = protocol.unpack_task(message)
-        answer = protocol.Answer(task, number, 0.0, 1.0, self._answers[task.start])
+        answer = protocol.Answer(task, number, 0.0, 1.0, self._answers[task.start], 1)
         self._events.append(Event(self, protocol.pack_finished(answer)))
 
     def end(self) -> None:

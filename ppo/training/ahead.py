@@ -17,9 +17,9 @@ from functools import partial
 
 from actors.job import TRAINING, Job, Kind
 from actors.pools.base import Pool, StoppedError
-from actors.pools.daemon_threads import DaemonThreads
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
+from env.daemon_threads import DaemonThreads
 from ppo.algorithm.learner import Learner
 from ppo.data.recorder import Recorder
 from ppo.training.rounds import Ran, Rounds, phase_of

@@ -12,7 +12,7 @@ from actors.rollout import Collector
 from actors.snapshot import Snapshot
 from actors.trajectory import Trajectory
 from env.errors import UsageError
-from env.objectives.evaluation import Failures
+from env.objectives.returned import Failures
 from ppo.algorithm.learner import Learner
 from ppo.algorithm.model import make_learner
 from ppo.algorithm.not_finite import NotFiniteError

@@ -11,7 +11,7 @@ from actors.law import Law
 from actors.law_file import About
 from actors.snapshot import Snapshot
 from env.objectives import Objective, evaluate, solution
-from env.objectives.evaluation import Failures
+from env.objectives.returned import Failures
 from ppo.algorithm.model.judgement import CONSTANT
 from ppo.config import ResolvedConfig
 from ppo.data.rows import REUSED

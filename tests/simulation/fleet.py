@@ -121,10 +121,10 @@ class SimulatedCollector:
     def update(self, snapshot: Snapshot) -> None:
         self._snapshot, self._key = snapshot, hashlib.blake2b(snapshot.to_bytes(), digest_size=16).digest()
 
-    def run(self, task: Task) -> Trajectory:
+    def parts(self, task: Task) -> Iterator[Trajectory]:
         assert self._snapshot is not None, "a snapshot comes before the first task"
         self.worked += self.duration
-        return self._drivers.run(task, self._snapshot, self._key, self._driver, self.seconds)
+        yield self._drivers.run(task, self._snapshot, self._key, self._driver, self.seconds)
 
 
 class SimulatedHandle:
@@ -174,7 +174,7 @@ class SimulatedHandle:
             seconds += TIMEOUT * (0.9 + 2 * amount**3)
         self._collector.seconds, self._collector.duration = seconds / 8, seconds
         try:
-            answer = self._worker.answer(message)
+            (answer,) = self._worker.answers(message)
         except protocol.MessageError:
             return self.die()  # as a real one does, whose pipe is of no use any more
         self._free_at = max(self._free_at, world.clock) + seconds

@@ -101,7 +101,7 @@ class Agent:
             messages.append((number, event.message))
             if event.message is None:
                 self._end(event.handle)
-            elif event.message[:1] != protocol.NOTE:  # which another message follows
+            elif not protocol.others_follow(event.message):
                 self._working.discard(number)
                 if self._ahead.get(number) and (lost := self._send(number, self._ahead[number].popleft())):
                     messages.append(lost)

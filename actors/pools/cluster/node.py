@@ -136,10 +136,10 @@ class Node:
         for number, message in exchanged.messages:
             if message is None:
                 del self._awaited[number]
-            elif message[:1] != protocol.NOTE and self._awaited[number] > 1:  # which another message follows
+            elif not protocol.others_follow(message):
                 self._awaited[number] -= 1
-            elif message[:1] != protocol.NOTE:
-                del self._awaited[number]
+                if self._awaited[number] <= 0:
+                    del self._awaited[number]
             if (handle := self._handles.get(number)) is not None:
                 found.append((handle, message))
         return found

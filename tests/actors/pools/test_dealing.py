@@ -28,7 +28,7 @@ class FakeHandle:
 
     def send(self, message):
         self.sent.append(message)
-        self.answers.append(self.worker.answer(message))
+        self.answers.extend(self.worker.answers(message))
 
     def end(self):
         assert not self.ended
@@ -217,7 +217,7 @@ def test_an_answer_to_an_earlier_round_is_not_used(expected):
         straggler, other = fleet.handles
         held_back = straggler.answers.pop(0)
         pool._handle(Event(other, other.answers.pop(0)))
-        copy = other.worker.answer(straggler.sent[0])
+        (copy,) = other.worker.answers(straggler.sent[0])
         replaced = FakeHandle(9)
         pool._replaced.add(replaced)
         pool._handle(Event(replaced, copy))

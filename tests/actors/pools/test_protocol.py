@@ -28,7 +28,7 @@ def test_a_block(length, name):
 
 def test_the_answer_to_a_task_holds_the_trajectory_unchanged():
     sent = trajectory(3, 7)
-    message = protocol.pack_finished(protocol.Answer(Task(Kind.PLAN, 5, 3, 7), 9, 12.5, 0.1, sent.buffer))
+    message = protocol.pack_finished(protocol.Answer(Task(Kind.PLAN, 5, 3, 7), 9, 12.5, 0.1, sent.buffer, 4))
     assert message[:1] == protocol.FINISHED
     answer = protocol.unpack_finished(message)
     assert (answer.task, answer.round, answer.held_at, answer.seconds) == (Task(Kind.PLAN, 5, 3, 7), 9, 12.5, 0.1)
@@ -62,7 +62,7 @@ def test_a_message_that_was_cut_short_is_told(unpack):
     task = Task(Kind.COLLECT, 1, 2, 3)
     whole = {
         protocol.unpack_task: protocol.pack_task(task, 1, 2, b""),
-        protocol.unpack_finished: protocol.pack_finished(protocol.Answer(task, 1, 0.0, 0.0, b"")),
+        protocol.unpack_finished: protocol.pack_finished(protocol.Answer(task, 1, 0.0, 0.0, b"", 0)),
         protocol.unpack_block: protocol.pack_block(1, 4, "name"),
     }[unpack]
     unpack(whole)

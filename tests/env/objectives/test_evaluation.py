@@ -7,7 +7,7 @@ import pytest
 
 from env import Objective, Problem, UsageError
 from env.objectives import Noisy, Sphere, evaluate, solution, solve_numerically
-from env.objectives.evaluation import Failures
+from env.objectives.returned import Failures
 from tests.chance import GlobalChance, OwnChance, Product
 from tests.failing import Failing, FailingTogether
 from tests.problems import Quadratic

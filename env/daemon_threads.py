@@ -5,7 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -20,10 +21,13 @@ class DaemonThreads:
 
     def __init__(self, count: int, name: str):
         self._name = name
-        self._calls: queue.SimpleQueue[tuple[Future, Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         for _ in range(count):
             self.add()
+
+    def __len__(self) -> int:
+        return len(self._threads)
 
     def add(self) -> None:
         """Starts one more."""
@@ -32,17 +36,18 @@ class DaemonThreads:
         self._threads[-1].start()
 
     def _work(self) -> None:
-        while (given := self._calls.get()) is not None:
-            future, call = given
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
+        while (call := self._calls.get()) is not None:
+            call()
+            del call  # what it holds is not to live until the next one comes
+
+    def start(self, call: Callable[[], object]) -> None:
+        """Lets the first thread that is free make a call that raises no exception."""
+        self._calls.put(call)
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
         """Lets the first thread that is free make a call."""
         future: Future[T] = Future()
-        self._calls.put((future, call))
+        self.start(partial(_settle, future, call))
         return future
 
     def close(self, stuck: int = 0) -> None:
@@ -51,3 +56,10 @@ class DaemonThreads:
             self._calls.put(None)
         while sum(thread.is_alive() for thread in self._threads) > stuck:
             time.sleep(1e-3)
+
+
+def _settle(future: Future[T], call: Callable[[], T]) -> None:
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)

@@ -1,0 +1,190 @@
+"""Evaluations that wait, many of them under way at once in one process: coroutines on the event loop, or in threads."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from env.daemon_threads import DaemonThreads
+from env.objectives.base import Objective
+from env.objectives.event_loop import event_loop
+from env.objectives.returned import FAILED, Failures, Values, failed, values_of
+
+CANCEL_SECONDS = 1.0
+"""How long coroutines that are cancelled have to end."""
+
+
+class _Outcome(NamedTuple):
+    """What came of an evaluation: what f returned, or the exception that it raised, and the seconds that it took."""
+
+    row: int
+    c: np.ndarray
+    returned: Any
+    error: BaseException | None
+    seconds: float
+
+
+class UnderWay:
+    """Evaluations of an objective that waits: begun and taken in by one thread, each under the number of its row.
+
+    Args:
+        objective: the objective f.
+        failures: lets evaluations fail (None: an exception in f is raised where it is taken in).
+
+    Attributes:
+        count: how many have begun and have not been taken in.
+        row: whose evaluation raised the exception that ``ended`` raised; 0 before.
+    """
+
+    def __init__(self, objective: Objective, failures: Failures | None):
+        self.count = self.row = 0
+        self._objective, self._failures = objective, failures
+        self._plain = not objective.constraints and not objective.observed
+        self._outcomes: SimpleQueue[_Outcome | None] = SimpleQueue()
+        self._tasks: dict[int, Any] = {}  # of the event loop, by row; it is the loop's thread that changes them
+
+    def begin(self, rows: np.ndarray, x: np.ndarray, c: np.ndarray, keys: Sequence[int]) -> None:
+        """Begins evaluations.
+
+        Args:
+            rows: their numbers, ``[n]``, of which none is under way.
+            x: knobs, ``[n, knobs]``, which are not to change any more.
+            c: conditions, ``[n, conditions]``, likewise.
+            keys: for each row the key, 32 bits, of what f draws with ``rng``.
+        """
+        calls = [
+            (row, x[i : i + 1], c[i : i + 1], {"rng": np.random.default_rng(key)} if self._objective.takes_rng else {})
+            for i, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True))
+        ]
+        self.count += len(calls)
+        if not self._objective.asynchronous:
+            for call in calls:
+                _THREADS.start(partial(self._in_thread, *call), self._outcomes)
+        elif calls:
+            event_loop().call_soon_threadsafe(self._begin_tasks, calls)
+
+    def _in_thread(self, row: int, x: np.ndarray, c: np.ndarray, given: dict[str, Any]) -> _Outcome:
+        call: Any = self._objective
+        started = time.perf_counter()
+        try:
+            returned, error = call(x, c, **given), None
+        except BaseException as raised:
+            returned, error = None, raised
+        return _Outcome(row, c, returned, error, time.perf_counter() - started)
+
+    def _begin_tasks(self, calls: list[tuple[int, np.ndarray, np.ndarray, dict[str, Any]]]) -> None:
+        loop = event_loop()
+        for call in calls:
+            self._tasks[call[0]] = loop.create_task(self._on_loop(*call))
+
+    async def _on_loop(self, row: int, x: np.ndarray, c: np.ndarray, given: dict[str, Any]) -> None:
+        call: Any = self._objective
+        started = time.perf_counter()
+        try:
+            returned, error = await call(x, c, **given), None
+        except BaseException as raised:
+            returned, error = None, raised
+        self._outcomes.put(_Outcome(row, c, returned, error, time.perf_counter() - started))
+        del self._tasks[row]
+
+    def ended(self) -> tuple[np.ndarray, Values]:
+        """Waits until an evaluation ends, and takes in all that have ended.
+
+        Returns:
+            Their rows, ``[k]``, and their values; none where none is under way, or ``give_up`` was called.
+
+        Raises:
+            ContractError: f did not return what it must.
+            Exception: whatever f raised, where it may not fail. What ended at the same time has been returned before.
+        """
+        outcomes = self._arrived()
+        if not outcomes:
+            return np.empty(0, int), Values(*[np.empty(0)] * 4)
+        if self._plain and all(isinstance(one.returned, float) for one in outcomes):  # as is usual, and quicker
+            returned, c = np.array([one.returned for one in outcomes]), np.concatenate([one.c for one in outcomes])
+            f, g, c = values_of(self._objective, returned, c, self._failures)
+        else:
+            outcomes, values = self._one_by_one(outcomes)
+            f, g, c = (np.concatenate(parts) for parts in zip(*values, strict=True))
+        self.count -= len(outcomes)
+        return np.array([one.row for one in outcomes]), Values(f, g, np.array([one.seconds for one in outcomes]), c)
+
+    def _one_by_one(self, outcomes: list[_Outcome]) -> tuple[list[_Outcome], list[tuple[np.ndarray, ...]]]:
+        """Returns the outcomes that raise nothing, and f, constraints and conditions of each.
+
+        The others go back into the queue; where all are such, the first one is raised.
+        """
+        good, values, bad = list[_Outcome](), list[tuple[np.ndarray, ...]](), list[tuple[_Outcome, BaseException]]()
+        for outcome in outcomes:
+            try:
+                values.append(self._taken(outcome))
+                good.append(outcome)
+            except BaseException as error:
+                bad.append((outcome, error))
+        if bad and not good:
+            self.row = bad[0][0].row
+            raise bad[0][1]
+        for outcome, _ in bad:
+            self._outcomes.put(outcome)
+        return good, values
+
+    def _arrived(self) -> list[_Outcome]:
+        """Waits for an outcome, and returns all that are there."""
+        outcomes = [self._outcomes.get()] if self.count else []
+        while not self._outcomes.empty():
+            outcomes.append(self._outcomes.get())
+        return [] if None in outcomes else [outcome for outcome in outcomes if outcome is not None]
+
+    def _taken(self, outcome: _Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns f, constraints and conditions of one row."""
+        if outcome.error is not None and not failed(outcome.error, self._failures):
+            raise outcome.error
+        returned = FAILED if outcome.error is not None else outcome.returned
+        return values_of(self._objective, returned, outcome.c, self._failures)
+
+    def give_up(self) -> None:
+        """Lets ``ended`` return at once; any thread may call it."""
+        self._outcomes.put(None)
+
+    def close(self) -> None:
+        """Gives up what is under way: coroutines are cancelled, and have a moment to end; threads are left alone."""
+        if self.count and self._objective.asynchronous:
+            cancelled = threading.Event()
+            event_loop().call_soon_threadsafe(self._cancel_tasks, cancelled.set)
+            cancelled.wait(CANCEL_SECONDS)
+        self.count = 0
+
+    def _cancel_tasks(self, then: Callable[[], None]) -> None:
+        import asyncio
+
+        for task in self._tasks.values():
+            task.cancel()
+        asyncio.gather(*self._tasks.values(), return_exceptions=True).add_done_callback(lambda _: then())
+
+
+class _Threads:
+    """Threads of this process, one for each evaluation that is under way, those included that never end."""
+
+    def __init__(self) -> None:
+        self._threads, self._lock, self._busy = DaemonThreads(0, "evaluation"), threading.Lock(), 0
+
+    def start(self, call: Callable[[], _Outcome], outcomes: "SimpleQueue[_Outcome | None]") -> None:
+        """Makes a call in a thread of its own, and puts what comes of it."""
+        with self._lock:
+            self._busy += 1
+            if self._busy > len(self._threads):
+                self._threads.add()
+        self._threads.start(partial(self._make, call, outcomes))
+
+    def _make(self, call: Callable[[], _Outcome], outcomes: "SimpleQueue[_Outcome | None]") -> None:
+        outcome = call()
+        with self._lock:
+            self._busy -= 1
+        outcomes.put(outcome)
+
+
+_THREADS = _Threads()
