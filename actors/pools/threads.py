@@ -79,6 +79,8 @@ class _Round:
                             self._add(part)
                             # It has as long again for the next part.
                             self.running[collector.driver] = mine = _Running(task, time.monotonic())
+                if self.running.get(collector.driver) is not mine:
+                    return  # it was given up, and ended without its last parts
             except TookTooLongError:
                 if self.failed_slots is None:
                     self.end()
@@ -243,6 +245,8 @@ class ThreadPool(Pool):
                     self._replace(current, driver, one, running)
             elif late:
                 current.end()
+                for driver in late:
+                    self._collectors[driver].give_up()
                 if len(late) == len(left):
                     raise TookTooLongError(rest_of(next(iter(late.values())).task, current.merger))
             wait(left, WATCH_SECONDS, FIRST_COMPLETED)
@@ -254,6 +258,7 @@ class ThreadPool(Pool):
         assert self._threads is not None, "it runs in a thread"
         self._abandoned += 1
         self._threads.add()
+        self._collectors[driver].give_up()
         self._collectors[driver] = Collector(self.job, driver)
         self._collectors[driver].update(current.snapshot)
         running[driver] = self._start(current, self._collectors[driver])

@@ -1,6 +1,7 @@
 """What a Ray cluster costs, and what it does not change: two nodes on this machine, one row for each question."""
 
 import dataclasses
+import functools
 import itertools
 import statistics
 import time
@@ -16,6 +17,7 @@ from env.make import Problem
 from ppo.config import Config
 from ppo.experiments.ray_nodes import Nodes, nodes_of
 from ppo.experiments.tables import Table, machine
+from ppo.experiments.waiting import SLOTS, TIME_STEPS, Waiting, Waits, WaitsInThread, over_the_longest_slot, shown
 from ppo.experiments.workloads import STANDARD, fresh_snapshot, step_ms, training
 from ppo.studies.runs import Options
 
@@ -37,6 +39,11 @@ def run(options: Options) -> None:
         "SIGKILL of raylet and agent of one of two nodes in mid-step": killed,
         f"nodes that join and leave over {DIGEST.training_steps} training steps": joining,
         f"{MANY:,} drivers, evaluations of {MANY_SECONDS:g} s": many,
+        **{
+            f"{SLOTS} slots that wait, {TIME_STEPS} times {times}, {name}": functools.partial(waiting, kind, sigma)
+            for times, sigma in (("20 ms", 0.0), ("lognormal times", 1.0))
+            for name, kind in (("coroutines", Waits), ("threads", WaitsInThread))
+        },
     }
     for key, measure in rows.items():
         if not table.has(key):
@@ -122,6 +129,12 @@ def many(quick: bool) -> tuple[str, str]:
     speeds = [drivers * seconds / one for one in times[1:]]
     shown = f"{memory:.2f} GB in all, Ray's processes and the learner included; a round takes {times[-1]:.2f} s"
     return f"rho* {statistics.median(speeds):.0f} (worst {min(speeds):.0f}), {memory:.2f} GB", shown
+
+
+def waiting(kind: type[Waiting], sigma: float, quick: bool) -> tuple[str, str]:
+    """Compares rounds of evaluations that only wait, in this process and in one driver, with their slowest slot."""
+    here, apart = (over_the_longest_slot(kind, drivers, sigma, 5 if quick else 100) for drivers in (0, 1))
+    return f"{shown(here)} times its slowest slot", f"in one driver process {shown(apart)}; {len(here)} rounds"
 
 
 def on(nodes: Nodes, config: Config) -> Config:

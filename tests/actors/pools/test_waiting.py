@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import os
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from actors.pools.dealing import DealingPool
 from actors.pools.factory import make_pool
 from actors.pools.fleet import Event
 from actors.trajectory import Trajectory
+from env.randomness import GLOBAL
 from tests.actors.pools.rounds import job, run, same, snapshot
 from tests.actors.pools.test_dealing import FakeFleet, FakeHandle
 from tests.actors.pools.test_record import Kept
@@ -90,6 +92,18 @@ def test_of_a_driver_that_is_lost_only_what_has_not_ended_is_run_again(what, tim
     assert evaluations() == 3 * 10 + 1
 
 
+@pytest.fixture
+def as_it_was():
+    """Checks that in the end ``np.random`` draws again what it would have drawn for the caller."""
+    before = GLOBAL.get_bit_generator()
+    yield
+    ends = time.monotonic() + 10
+    while GLOBAL.get_bit_generator() is not before and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert GLOBAL.get_bit_generator() is before
+
+
+@pytest.mark.usefixtures("as_it_was")
 @pytest.mark.timeout(60, method="thread")  # the other one takes the alarm
 @pytest.mark.parametrize(("backend", "drivers"), [("thread", 0), ("thread", 2)])
 def test_in_threads_a_slot_that_hangs_has_failed_and_the_others_are_kept(backend, drivers, trouble, expected):
@@ -103,6 +117,7 @@ def test_in_threads_a_slot_that_hangs_has_failed_and_the_others_are_kept(backend
     assert evaluations() == 3 * 9 + 1
 
 
+@pytest.mark.usefixtures("as_it_was")
 @pytest.mark.timeout(60, method="thread")  # the other one takes the alarm
 @pytest.mark.parametrize(("backend", "drivers"), [("thread", 0), ("thread", 2)])
 def test_in_threads_a_slot_that_hangs_ends_the_round_where_none_may_fail(backend, drivers, trouble):

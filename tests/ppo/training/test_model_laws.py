@@ -122,13 +122,16 @@ def test_f_times_a_power_of_two_gives_the_same_law(tmp_path):
 def test_another_unit_and_zero_of_f_change_the_regret_by_a_tenth_at_the_most(problem, offset, tmp_path):
     objective = Config(**problem).problem().objective()
     c = np.random.default_rng(0).uniform(-1, 1, (200, objective.conditions))
-    regrets = []
-    for path, fields in ((tmp_path / "f", problem), (tmp_path / "offset", offset)):
-        kwargs = {"env_kwargs": problem.get("env_kwargs", {})} | fields
-        run(Config(evaluations=64, drivers=0, check=0, **kwargs), path)
-        law = Law.load(path / "law.npz")
-        regrets.append(np.mean(objective(law(c), c) - objective.solve(c)[1]))
-    assert regrets[1] == pytest.approx(regrets[0], rel=0.1)
+    shared = {"env_kwargs": problem.get("env_kwargs", {}), "evaluations": 64, "drivers": 0, "check": 0}
+    factors = []
+    for seed in range(5):  # a last bit may change a regret of a millionth of f's range by more
+        regrets = []
+        for path, fields in ((tmp_path / f"f{seed}", problem), (tmp_path / f"offset{seed}", offset)):
+            run(Config(seed=seed, **shared | fields), path)
+            law = Law.load(path / "law.npz")
+            regrets.append(np.mean(objective(law(c), c) - objective.solve(c)[1]))
+        factors.append(regrets[1] / regrets[0])
+    assert np.median(factors) == pytest.approx(1, rel=0.1)
 
 
 @pytest.mark.usefixtures("little_effort", "a_critic")

@@ -1,0 +1,86 @@
+"""Objectives that only wait, and how long a round of them takes against the longest of its slots."""
+
+import asyncio
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from actors.job import Job, Kind
+from actors.pools.factory import make_pool
+from env import Objective
+from env.make import Problem
+from ppo.experiments.workloads import fresh_snapshot
+
+SLOTS, TIME_STEPS = 64, 2
+
+
+class Waiting(Objective):
+    """f is the seconds that its evaluation waits for; their logarithm is normal.
+
+    Args:
+        ms: their median, ms.
+        sigma: standard deviation of the logarithm; 0 for evaluations that all take as long.
+    """
+
+    knobs = conditions = 1
+
+    def __init__(self, ms: float = 20.0, sigma: float = 0.0):
+        self.ms, self.sigma = ms, sigma
+
+    def seconds(self, rng: np.random.Generator) -> float:
+        """Draws for how long to wait."""
+        return float(self.ms / 1000 * np.exp(self.sigma * rng.standard_normal()))
+
+
+class Waits(Waiting):
+    """Waits on the event loop."""
+
+    async def __call__(self, x: np.ndarray, c: np.ndarray, rng: Any = None) -> Any:
+        """See ``Objective``."""
+        seconds = self.seconds(rng)
+        await asyncio.sleep(seconds)
+        return seconds
+
+
+class WaitsInThread(Waiting):
+    """Waits in a thread."""
+
+    thread_safe = True
+
+    def __call__(self, x: np.ndarray, c: np.ndarray, rng: Any = None) -> Any:
+        """See ``Objective``."""
+        seconds = self.seconds(rng)
+        time.sleep(seconds)
+        return seconds
+
+
+def over_the_longest_slot(kind: type[Waiting], drivers: int, sigma: float, rounds: int) -> list[float]:
+    """Measures rounds of 64 slots of two evaluations each, all under way at once.
+
+    Args:
+        kind: the objective.
+        drivers: processes; 0 for none but this one.
+        sigma: as in ``Waits``.
+        rounds: how many.
+
+    Returns:
+        For each round its time over that which the slowest slot waits: what a driver for each slot would take at best.
+    """
+    problem = Problem(f"{__name__}:{kind.__name__}", env_kwargs={"sigma": sigma})
+    job = Job(problem, "random", 256, 401, SLOTS, TIME_STEPS, np.zeros((21, 2)), evaluate_starts=False)
+    ratios = []
+    with make_pool(job, drivers, "process", 60.0) as pool:
+        for step in range(rounds + 2):
+            started = time.perf_counter()
+            pool.submit(step, fresh_snapshot(step), Kind.COLLECT)
+            found = pool.result().trajectory
+            longest = float(np.nansum(found.objectives, axis=1).max())
+            ratios.append((time.perf_counter() - started) / longest)
+    return ratios[2:]
+
+
+def shown(ratios: list[float]) -> str:
+    """Returns the median and the worst of ratios in words."""
+    return f"{statistics.median(ratios):.3f} (worst {max(ratios):.3f})"
