@@ -43,10 +43,10 @@ def nodes():
     assert gone([process.pid for process in started], 10)
 
 
-def everywhere(pool):
-    """Runs rounds until there are all drivers, each ready."""
+def everywhere(pool, nodes=1):
+    """Runs rounds until there are so many nodes and all drivers, each ready."""
     deadline = time.monotonic() + 60
-    while len(pool._roster.idle) < pool.drivers:
+    while len(pool._fleet._nodes) < nodes or len(pool._roster.idle) < pool.drivers:
         assert time.monotonic() < deadline, [driver.ready for driver in pool._roster.drivers]
         run(pool, 0)
 
@@ -195,12 +195,12 @@ def test_nodes_that_are_killed_leave_and_join_change_no_bit(nodes):
         return set(trajectory.drivers.tolist())
 
     with make_pool(job(episodes=24, evaluation_cost_ms=20), 4, "ray", 60.0, address=nodes.address) as pool:
-        everywhere(pool)
+        everywhere(pool, 2)
         before = set(pool._fleet._nodes)
         meanwhile(nodes.kill, 0)
         (left,) = pool._fleet._nodes
         nodes.add()
-        everywhere(pool)
+        everywhere(pool, 2)
         (joined,) = set(pool._fleet._nodes) - {left}
         assert joined not in before
         assert meanwhile(lambda: None, 1) == {0, 1, 2, 3}
