@@ -143,7 +143,7 @@ class Abstract(gymnasium.Env):
         (None, "env = None: is None; must be a function with @objective"),
         (CountdownEnv(), "is an environment, of which drivers need several; give its class"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,  # the same in every process
 )
 def test_anything_else_is_told_in_one_line(given, message):
     with pytest.raises(UsageError) as caught:
