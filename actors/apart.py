@@ -7,6 +7,9 @@ import numpy as np
 from actors.trajectory import Trajectory
 from env.tuning import TuningVectorEnv
 
+GROUP = 16
+"""So many rows are begun together at most, so that the first of them wait while others are made ready. Each call costs
+some 0.2 ms, of however few rows."""
 Act = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
 """Takes a time step, the observations of rows ``[k, obs_dim]`` and their numbers ``[k]``; returns their actions."""
 
@@ -41,7 +44,10 @@ def roll_apart(
         begun, under_way = begun + more, under_way + more
         for t in sorted(set(at[ready].tolist())):
             rows = ready[at[ready] == t]
-            env.begin(rows, None if t < 0 else act(t, obs[rows], rows))
+            actions = None if t < 0 else act(t, obs[rows], rows)
+            for first in range(0, len(rows), GROUP):
+                group = slice(first, first + GROUP)
+                env.begin(rows[group], None if actions is None else actions[group])
         if not under_way:
             return
         rows, obs_of_rows, rewards, truncations = env.ended()

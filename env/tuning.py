@@ -109,9 +109,13 @@ class TuningVectorEnv(VectorEnv):
         """Yields the key of the next evaluation of each of ``rows`` when its turn comes."""
         for row in np.flatnonzero(rows).tolist():
             self.row = row
-            # Counted from 1: with 0 the key would be the seed itself, from which a row's own start is drawn.
-            yield key_of(self._seeds[row], int(self._elapsed[row]) + 1)
+            yield self._key(row, 1)
         self.row = 0
+
+    def _key(self, row: int, number: int) -> int:
+        """Returns the key of the ``number``-th evaluation of a row from now on."""
+        # Counted from 1: with 0 the key would be the seed itself, from which a row's own start is drawn.
+        return key_of(self._seeds[row], int(self._elapsed[row]) + number)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts episodes; the class describes ``options``.
@@ -188,8 +192,9 @@ class TuningVectorEnv(VectorEnv):
         self.evaluations[rows] += 1
         state = self._state[rows]
         x, c = np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:])
-        keys = [key_of(self._seeds[row], int(self._elapsed[row]) + 1) for row in rows.tolist()]
-        self._under_way.begin(rows, x, c, keys)
+        self._under_way.begin(rows, x, c, [self._key(row, 1) for row in rows.tolist()])
+        goes_on = rows[self._elapsed[rows] < self.time_steps]
+        self._under_way.expect([self._key(row, 2) for row in goes_on.tolist()])
 
     def ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Waits until a time step that is under way ends.

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,10 @@ from env.objectives.returned import FAILED, Failures, Values, failed, values_of
 
 CANCEL_SECONDS = 1.0
 """How long coroutines that are cancelled have to end."""
+IDLE_SECONDS = 1e-3
+"""When nothing has ended for so long, what has begun is waiting, and there is time for other work."""
+MADE_AT_ONCE = 8
+"""Generators that are made before it is looked again whether something has ended; one takes 10 us."""
 
 
 class _Outcome(NamedTuple):
@@ -45,6 +49,7 @@ class UnderWay:
         self._objective, self._failures = objective, failures
         self._plain = not objective.constraints and not objective.observed
         self._outcomes: SimpleQueue[_Outcome | None] = SimpleQueue()
+        self._generators, self._expected = dict[int, np.random.Generator](), list[int]()
         self._tasks: dict[int, Any] = {}  # of the event loop, by row; it is the loop's thread that changes them
 
     def begin(self, rows: np.ndarray, x: np.ndarray, c: np.ndarray, keys: Sequence[int]) -> None:
@@ -57,7 +62,7 @@ class UnderWay:
             keys: for each row the key, 32 bits, of what f draws with ``rng``.
         """
         calls = [
-            (row, x[i : i + 1], c[i : i + 1], {"rng": np.random.default_rng(key)} if self._objective.takes_rng else {})
+            (row, x[i : i + 1], c[i : i + 1], {"rng": self._generator(key)} if self._objective.takes_rng else {})
             for i, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True))
         ]
         self.count += len(calls)
@@ -66,6 +71,15 @@ class UnderWay:
                 _THREADS.start(partial(self._in_thread, *call), self._outcomes)
         elif calls:
             event_loop().call_soon_threadsafe(self._begin_tasks, calls)
+
+    def expect(self, keys: Sequence[int]) -> None:
+        """Tells keys of evaluations that are likely to begin later, which are made ready where there is time."""
+        if self._objective.takes_rng:
+            self._expected += keys
+
+    def _generator(self, key: int) -> np.random.Generator:
+        made = self._generators.pop(key, None)
+        return np.random.default_rng(key) if made is None else made
 
     def _in_thread(self, row: int, x: np.ndarray, c: np.ndarray, given: dict[str, Any]) -> _Outcome:
         call: Any = self._objective
@@ -134,10 +148,20 @@ class UnderWay:
 
     def _arrived(self) -> list[_Outcome]:
         """Waits for an outcome, and returns all that are there."""
-        outcomes = [self._outcomes.get()] if self.count else []
+        outcomes = [self._next()] if self.count else []
         while not self._outcomes.empty():
             outcomes.append(self._outcomes.get())
         return [] if None in outcomes else [outcome for outcome in outcomes if outcome is not None]
+
+    def _next(self) -> _Outcome | None:
+        """Waits for an outcome; meanwhile makes the generators that are expected."""
+        while self._expected:
+            try:
+                return self._outcomes.get(timeout=IDLE_SECONDS)
+            except Empty:
+                made, self._expected = self._expected[:MADE_AT_ONCE], self._expected[MADE_AT_ONCE:]
+                self._generators |= {key: np.random.default_rng(key) for key in made}
+        return self._outcomes.get()
 
     def _taken(self, outcome: _Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns f, constraints and conditions of one row."""

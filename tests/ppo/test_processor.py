@@ -19,7 +19,7 @@ OTHERS = {
     "MKL_CBWR": "AUTO",
 }
 """Of each variable a value with which a library takes other kernels than those that are fixed."""
-UNFIXED = [["Sandybridge"], "X86_V2", "DEFAULT"]
+FIXED = [["Haswell"], "X86_V3", "AVX2"]
 KERNELS_OF = """
 import json, numpy, scipy.linalg, threadpoolctl, torch
 from numpy._core._multiarray_umath import __cpu_features__ as features
@@ -64,9 +64,10 @@ def test_a_run_ends_in_the_same_bits_whatever_kernels_the_environment_asks_for(t
     assert ["numpy was loaded before tuninglaw" in errors for *_, errors in (one, other, late)] == [False, False, True]
 
 
-@pytest.mark.parametrize(("first", "expected"), [("ppo", [["Haswell"], "X86_V3", "AVX2"]), ("numpy", UNFIXED)])
-def test_the_kernels_are_fixed_where_no_library_was_loaded(first, expected, tmp_path):
-    assert json.loads(ended(f"import {first}, ppo\n{KERNELS_OF}", OTHERS, tmp_path)[0]) == expected
+def test_the_kernels_are_fixed_where_no_library_was_loaded(tmp_path):
+    assert json.loads(ended(f"import ppo\n{KERNELS_OF}", OTHERS, tmp_path)[0]) == FIXED
+    late = json.loads(ended(f"import numpy, ppo\n{KERNELS_OF}", OTHERS, tmp_path)[0])
+    assert not {*map(str, late)} & {*map(str, FIXED)}  # of NumPy's it depends on what else the processor has
 
 
 @pytest.mark.parametrize(("name", "fixed"), [("objective", True), ("Config", True), ("load", False), ("Law", False)])

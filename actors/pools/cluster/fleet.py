@@ -59,7 +59,7 @@ class RayFleet:
         job_sampler(job)  # what cannot work is told before anything is started
         travelling = sent(job)
         _ = travelling.description  # is pickled with it, so that no agent makes an environment to learn its shapes
-        self._ray = connect(address, runtime_env() | {"env_vars": kernel_variables()})
+        self._ray = connect(address, runtime_env(job) | {"env_vars": kernel_variables()})
         self._drivers, self._timeout, self._patience = drivers, timeout, patience
         self._job = self._parcel(pickle.dumps(travelling))
         self._nodes: dict[str, Node] = {}

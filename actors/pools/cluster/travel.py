@@ -27,26 +27,29 @@ def sent(job: Job) -> Job:
     return replace(job, problem=replace(job.problem, env=env), sampler=sampler, profile=None)
 
 
-def runtime_env() -> dict[str, Any]:
+def runtime_env(job: Job) -> dict[str, Any]:
     """Returns what Ray is to bring to each node.
 
     Where a module that is loaded lies in the working directory, that directory travels; any other module that is not
     installed travels alone, as the package or file that it belongs to. What is installed does not travel, nor what is
-    compiled; the main program does not either, since what it defines is sent by value.
+    compiled; the main program does not either, since what it defines is sent by value, nor a file that was imported by
+    its path for another job.
 
     Raises:
-        UsageError: a file that was imported by its path lies elsewhere.
+        UsageError: a file that is named by its path lies elsewhere.
     """
     base = pathlib.Path.cwd().resolve()
+    names = f"{job.problem.env} {job.problem.env_kwargs} {job.sampler}"
     inside, outside = False, set[str]()
     for name, file in _loaded():
         if file.is_relative_to(base):
             inside = True
-        elif is_by_path(name, pathlib.Path(str(sys.modules[name].__file__))):
-            raise UsageError(
-                f"--backend ray: {file} lies outside the working directory, which is what travels to the nodes; begin "
-                f"in the directory of {file.name}"
-            )
+        elif is_by_path(name, given := pathlib.Path(str(sys.modules[name].__file__))):
+            if f"{given.name}:" in names:
+                raise UsageError(
+                    f"--backend ray: {file} lies outside the working directory, which is what travels to the nodes; "
+                    f"begin in the directory of {file.name}"
+                )
         elif (root := _root_of(name, file)).is_dir() or root.suffix == ".py":  # Ray takes nothing else
             outside.add(str(root))
     travelling = {"py_modules": [*OURS, *sorted(outside)], "excludes": EXCLUDED}

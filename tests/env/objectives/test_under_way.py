@@ -106,6 +106,29 @@ def test_a_class_whose_instances_are_called_and_one_that_takes_rng():
     assert len(set(values[0])) == 5
 
 
+class Draws(Quadratic):
+    async def __call__(self, x, c, rng):
+        drawn = rng.standard_normal()
+        await asyncio.sleep(0.03)
+        return drawn
+
+
+def test_generators_that_are_made_while_others_wait_draw_the_same():
+    (x, c), rows = states(20, 1), np.arange(20)
+    found, keys = {}, range(100, 120)
+    with contextlib.closing(UnderWay(Draws(), None)) as under_way:
+        under_way.begin(rows, x, c, range(20))
+        under_way.expect(keys[:15])
+        while under_way.count:
+            under_way.ended()
+        assert list(under_way._generators) == [*keys[:15]]
+        under_way.begin(rows, x, c, keys)
+        while under_way.count:
+            ended, values = under_way.ended()
+            found |= dict(zip(ended.tolist(), values.f.tolist(), strict=True))
+    assert [found[row] for row in rows] == [np.random.default_rng(key).standard_normal() for key in keys]
+
+
 def test_all_coroutines_run_on_one_loop_for_as_long_as_the_process_lives():
     loops = set()
 

@@ -1,5 +1,6 @@
 """What travels to the nodes: this program and the user's modules, and nothing that is installed there."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -28,6 +29,7 @@ FILES = {
     "apps/solver/site-packages/solver/__init__.py": "",
     "apps/solver/dist-packages/meshes.py": "",
 }
+JOB = Job(Problem("ackley", time_steps=3), "random", 8, 5, 10, 3)
 
 
 @pytest.fixture
@@ -61,18 +63,18 @@ def load(*names):
 
 
 def test_without_modules_of_a_users_this_program_travels_alone(lab):
-    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED}
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED}
     assert all(os.path.exists(path) for path in OURS)
 
 
 def test_a_module_in_the_working_directory_takes_it_along(lab):
     load("mine")
-    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED, "working_dir": str(lab / "here")}
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED, "working_dir": str(lab / "here")}
 
 
 def test_so_does_one_that_lies_deeper(lab):
     load("lab.mine")
-    assert runtime_env()["working_dir"] == str(lab / "here")
+    assert runtime_env(JOB)["working_dir"] == str(lab / "here")
 
 
 @pytest.mark.parametrize(
@@ -86,12 +88,12 @@ def test_so_does_one_that_lies_deeper(lab):
 )
 def test_a_module_elsewhere_on_the_path_travels_alone(module, travels, lab):
     load(module)
-    assert runtime_env() == {"py_modules": [*OURS, str(lab / "elsewhere" / travels)], "excludes": EXCLUDED}
+    assert runtime_env(JOB) == {"py_modules": [*OURS, str(lab / "elsewhere" / travels)], "excludes": EXCLUDED}
 
 
 def test_modules_of_both_kinds_travel_once_each(lab):
     load("mine", "single", "whole.deep.part", "whole.deep", "spread.over.part")
-    found = runtime_env()
+    found = runtime_env(JOB)
     elsewhere = [str(lab / "elsewhere" / name) for name in ("single.py", "spread", "whole")]
     assert found["py_modules"] == [*OURS, *elsewhere] and found["working_dir"] == str(lab / "here")
 
@@ -102,20 +104,21 @@ def test_what_is_installed_elsewhere_does_not_travel(lab, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path, *apps])
     load("solver", "meshes")
     monkeypatch.chdir(lab)  # not even if they lie in the working directory
-    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED}
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED}
 
 
 @pytest.mark.parametrize("path", ["./mine.py", "mine.py", "lab/mine.py", "{lab}/here/mine.py"])
 def test_a_file_that_was_imported_by_its_path_takes_the_working_directory_along(path, lab):
     import_module("--env x", f"{path.format(lab=lab)}:f")
-    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED, "working_dir": str(lab / "here")}
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED, "working_dir": str(lab / "here")}
 
 
 def test_a_file_by_its_path_outside_is_told_in_one_line(lab):
     import_module("--env x", "../elsewhere/single.py:f")
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED}  # it is of an earlier run
     outside = str(lab / "elsewhere" / "single.py")
     with pytest.raises(UsageError) as caught:
-        runtime_env()
+        runtime_env(dataclasses.replace(JOB, sampler="random:2,../elsewhere/single.py:S"))
     assert str(caught.value) == (
         f"--backend ray: {outside} lies outside the working directory, which is what travels to the nodes; begin in "
         f"the directory of single.py"
@@ -145,21 +148,23 @@ def test_what_is_no_python_file_must_be_there(lab):
     compiled.write_bytes(b"")
     sys.modules["fast"] = type(sys)("fast")
     sys.modules["fast"].__file__ = str(compiled)
-    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED}
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED}
 
 
 def test_a_module_that_lies_behind_a_link_is_found_where_it_lies(lab, monkeypatch):
     (lab / "link").symlink_to(lab / "here")
     monkeypatch.chdir(lab / "link")
     load("mine")
-    assert runtime_env()["working_dir"] == str(lab / "here")
+    assert runtime_env(JOB)["working_dir"] == str(lab / "here")
 
 
 PROGRAM = textwrap.dedent("""
     import json
     import beside
+    from actors.job import Job
     from actors.pools.cluster.travel import runtime_env
-    print(json.dumps(runtime_env()))
+    from env import Problem
+    print(json.dumps(runtime_env(Job(Problem("ackley", time_steps=3), "random", 8, 5, 10, 3))))
 """)
 
 
@@ -176,6 +181,6 @@ def test_the_main_program_itself_does_not_travel(inside, lab):
 
 def test_the_checkout_of_this_program_may_be_the_working_directory(lab, monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED}
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED}
     load("tests.problems")  # which is no part of what is installed
-    assert runtime_env() == {"py_modules": OURS, "excludes": EXCLUDED, "working_dir": ROOT}
+    assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED, "working_dir": ROOT}
