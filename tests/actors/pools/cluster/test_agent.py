@@ -96,7 +96,7 @@ def test_two_drivers_run_slots_under_the_learners_edition(learner, expected):
 
 
 def test_a_driver_that_works_gets_its_next_task_when_it_is_done(learner, expected):
-    one = learner()
+    one = learner(job(evaluation_cost_ms=50))
     one.start(7)
     tasks = [Order(7, task(slot, slot + 1, new=not slot)) for slot in range(3)]
     one.exchange(*tasks, edition=1, content=snapshot(0).to_bytes(), patience=0.0)
@@ -106,7 +106,7 @@ def test_a_driver_that_works_gets_its_next_task_when_it_is_done(learner, expecte
 
 
 def test_what_a_driver_had_ahead_ends_with_it(learner):
-    one = learner()
+    one = learner(job(evaluation_cost_ms=50))
     one.start(7)
     slow = Order(7, task(0, 10))
     one.exchange(slow, Order(7, task(0, 10, new=False)), edition=1, content=snapshot(0).to_bytes(), patience=0.0)
