@@ -3,7 +3,7 @@
 They need NumPy alone.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,26 +19,31 @@ def correlation(kernel: KernelName, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (matern if kernel == "matern" else rbf)(squared_distances(a, b))
 
 
-def matern(squared: np.ndarray) -> np.ndarray:
+def matern(squared: np.ndarray, exp: Callable[..., np.ndarray] = np.exp) -> np.ndarray:
     """Returns the Matern-5/2 correlation for squared distances in units of the lengths, ``[m, n]``.
 
     Source: Rasmussen & Williams 2006, eq. 4.17.
+
+    Args:
+        squared: the squared distances.
+        exp: the exponential function; it may be another one to the last bit.
     """
     radius = np.sqrt(5 * squared)
-    decay = np.exp(-radius)
+    decay = -radius
+    exp(decay, out=decay)
     radius += 1
     radius += (5 / 3) * squared
     decay *= radius
     return decay
 
 
-def rbf(squared: np.ndarray) -> np.ndarray:
+def rbf(squared: np.ndarray, exp: Callable[..., np.ndarray] = np.exp) -> np.ndarray:
     """Returns the correlation of the squared exponential kernel, also called RBF, likewise.
 
     Source: Rasmussen & Williams 2006, eq. 4.9.
     """
     halves = -0.5 * squared
-    return np.exp(halves, out=halves)
+    return exp(halves, out=halves)
 
 
 def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
