@@ -30,10 +30,15 @@ class DaemonThreads:
         return len(self._threads)
 
     def add(self) -> None:
-        """Starts one more."""
+        """Starts one more.
+
+        Raises:
+            RuntimeError: the system has no room for it.
+        """
         name = f"{self._name}-{len(self._threads)}"
-        self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
-        self._threads[-1].start()
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:

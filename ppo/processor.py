@@ -35,7 +35,7 @@ LIBRARIES = ("numpy", "scipy", "torch")
 
 def fix_kernels() -> None:
     """Chooses the kernels of this process and of all that it starts, unless a library has chosen by itself before."""
-    if are_fixed() or loaded() or not has_level():
+    if loaded() or not has_level():
         return
     os.environ.update(VARIABLES)
     os.environ.pop(CONTRARY, None)

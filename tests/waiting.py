@@ -162,6 +162,26 @@ class FailsAtTimesPlain(Plain):
         return self.value(x, c, rng)
 
 
+class OneAtATime(WaitsInThread):
+    """An instrument of which there is one."""
+
+    thread_safe, at_once = True, 1
+    __call__ = WaitsInThread.__call__
+
+
+class HangsBesideOthers(Plain):
+    """Hangs under some conditions, up to ``most``, while others go on for long; two at once."""
+
+    at_once = 2
+
+    def __init__(self, most):
+        self.most = most
+
+    async def __call__(self, x, c, rng):
+        await asyncio.sleep(3600 if c[0, 0] <= self.most else 0.1)
+        return self.value(x, c, rng)
+
+
 class Trouble(Plain):
     """Does what ``trouble`` says once, the first time that any process asks under some conditions; notes evaluations.
 

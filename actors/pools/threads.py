@@ -218,9 +218,7 @@ class ThreadPool(Pool):
             self._wait(current, running)
         except (KeyboardInterrupt, StoppedError):
             current.end()
-            for collector in workers:
-                collector.give_up()
-            self._wait(current, running)
+            self._wait(current, running, give_up=True)
             raise
         for done in running.values():
             done.result()
@@ -229,14 +227,17 @@ class ThreadPool(Pool):
         assert self._threads is not None, "there are threads"
         return self._threads.submit(functools.partial(current.run, collector, 0.0))
 
-    def _wait(self, current: _Round, running: dict[int, Future]) -> None:
+    def _wait(self, current: _Round, running: dict[int, Future], give_up: bool = False) -> None:
         """Waits for all threads but those that are past their time, which are replaced where the job keeps failures.
 
         Raises:
-            TookTooLongError: there are such, and it does not.
+            TookTooLongError: there are such, and it does not; the others have ended.
             StoppedError: the round is to be given up, and has not ended yet.
         """
+        overdue: Task | None = None
         while left := [one for one in running.values() if not one.done()]:
+            for collector in self._collectors if give_up else ():
+                collector.give_up()  # again and again, since one may have been about to begin
             if self.stopped and not current.ended:
                 raise StoppedError
             late = current.late(self._timeout) if self._timeout else {}
@@ -245,11 +246,14 @@ class ThreadPool(Pool):
                     self._replace(current, driver, one, running)
             elif late:
                 current.end()
-                for driver in late:
+                for driver, one in late.items():
+                    overdue = overdue or rest_of(one.task, current.merger)
                     self._collectors[driver].give_up()
                 if len(late) == len(left):
-                    raise TookTooLongError(rest_of(next(iter(late.values())).task, current.merger))
+                    break
             wait(left, WATCH_SECONDS, FIRST_COMPLETED)
+        if overdue:
+            raise TookTooLongError(overdue)
 
     def _replace(self, current: _Round, driver: int, late: _Running, running: dict[int, Future]) -> None:
         """Gives up a thread that is past its time, with its collector, and starts others in their places."""

@@ -4,6 +4,7 @@ There is one for as long as the process lives, so that what f keeps open from on
 connections of a client, stays on the loop that it was made on.
 """
 
+import contextlib
 import select
 import selectors
 import threading
@@ -26,8 +27,15 @@ def _made() -> Any:
     import asyncio  # only where f needs it, since a driver does without
 
     loop = asyncio.SelectorEventLoop(_selector())
-    threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
+    threading.Thread(target=_run, args=(loop,), name="event-loop", daemon=True).start()
     return loop
+
+
+def _run(loop: Any) -> None:
+    """Runs the loop for ever: a ``sys.exit`` in a task that f has made ends it, and that task has the exception too."""
+    while True:
+        with contextlib.suppress(BaseException):
+            loop.run_forever()
 
 
 def _selector() -> selectors.BaseSelector:

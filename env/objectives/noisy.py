@@ -59,7 +59,7 @@ class Noisy(Objective):
         self.noise_free = _make(str(of), {"dims": dims, "knobs": knobs}, kwargs)
         self.knobs, self.conditions = self.noise_free.knobs, self.noise_free.conditions
         self.vectorised, self.takes_rng = self.noise_free.vectorised, self.noise_free.takes_rng
-        self.thread_safe = self.noise_free.thread_safe
+        self.thread_safe, self.at_once = self.noise_free.thread_safe, self.noise_free.at_once
         self.take_coordinates(self.noise_free.coordinates)
         if self.noise_free.asynchronous:
             raise UsageError(f"--env-kwargs of={of}: has an async __call__, to which no noise is added")

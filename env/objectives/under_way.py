@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from env.daemon_threads import DaemonThreads
+from env.errors import ContractError, UsageError
 from env.objectives.base import Objective
 from env.objectives.event_loop import event_loop
 from env.objectives.returned import FAILED, Failures, Values, failed, values_of
@@ -47,13 +48,14 @@ class UnderWay:
     def __init__(self, objective: Objective, failures: Failures | None):
         self.count = self.row = 0
         self._objective, self._failures = objective, failures
+        self._given_up = False
         self._plain = not objective.constraints and not objective.observed
         self._outcomes: SimpleQueue[_Outcome | None] = SimpleQueue()
         self._generators, self._expected = dict[int, np.random.Generator](), list[int]()
         self._tasks: dict[int, Any] = {}  # of the event loop, by row; it is the loop's thread that changes them
 
     def begin(self, rows: np.ndarray, x: np.ndarray, c: np.ndarray, keys: Sequence[int]) -> None:
-        """Begins evaluations.
+        """Begins evaluations; none after ``give_up``.
 
         Args:
             rows: their numbers, ``[n]``, of which none is under way.
@@ -61,6 +63,8 @@ class UnderWay:
             c: conditions, ``[n, conditions]``, likewise.
             keys: for each row the key, 32 bits, of what f draws with ``rng``.
         """
+        if self._given_up:
+            return
         calls = [
             (row, x[i : i + 1], c[i : i + 1], {"rng": self._generator(key)} if self._objective.takes_rng else {})
             for i, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True))
@@ -87,7 +91,7 @@ class UnderWay:
         try:
             returned, error = call(x, c, **given), None
         except BaseException as raised:
-            returned, error = None, raised
+            returned, error = None, _of_f(raised)
         return _Outcome(row, c, returned, error, time.perf_counter() - started)
 
     def _begin_tasks(self, calls: list[tuple[int, np.ndarray, np.ndarray, dict[str, Any]]]) -> None:
@@ -101,7 +105,7 @@ class UnderWay:
         try:
             returned, error = await call(x, c, **given), None
         except BaseException as raised:
-            returned, error = None, raised
+            returned, error = None, _of_f(raised)
         self._outcomes.put(_Outcome(row, c, returned, error, time.perf_counter() - started))
         del self._tasks[row]
 
@@ -137,7 +141,9 @@ class UnderWay:
             try:
                 values.append(self._taken(outcome))
                 good.append(outcome)
-            except BaseException as error:
+            except (Exception, SystemExit) as error:
+                if error is not outcome.error and not isinstance(error, ContractError):
+                    raise  # a signal's, say
                 bad.append((outcome, error))
         if bad and not good:
             self.row = bad[0][0].row
@@ -147,11 +153,12 @@ class UnderWay:
         return good, values
 
     def _arrived(self) -> list[_Outcome]:
-        """Waits for an outcome, and returns all that are there."""
-        outcomes = [self._next()] if self.count else []
+        """Waits for an outcome, and returns all that are there; none after ``give_up``."""
+        outcomes = [self._next()] if self.count and not self._given_up else []
         while not self._outcomes.empty():
             outcomes.append(self._outcomes.get())
-        return [] if None in outcomes else [outcome for outcome in outcomes if outcome is not None]
+        self._given_up = self._given_up or None in outcomes  # what has ended before that is kept
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def _next(self) -> _Outcome | None:
         """Waits for an outcome; meanwhile makes the generators that are expected."""
@@ -190,6 +197,18 @@ class UnderWay:
         asyncio.gather(*self._tasks.values(), return_exceptions=True).add_done_callback(lambda _: then())
 
 
+def _of_f(error: BaseException) -> BaseException:
+    """Returns an exception that f raised as one that ends no more than its evaluation.
+
+    A cancelled task of f's, say, raises what is meant for the event loop, and ``KeyboardInterrupt`` looks like Ctrl-C.
+    """
+    if isinstance(error, Exception | SystemExit):
+        return error
+    found = RuntimeError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    found.__cause__ = error
+    return found.with_traceback(error.__traceback__)
+
+
 class _Threads:
     """Threads of this process, one for each evaluation that is under way, those included that never end."""
 
@@ -199,9 +218,15 @@ class _Threads:
     def start(self, call: Callable[[], _Outcome], outcomes: "SimpleQueue[_Outcome | None]") -> None:
         """Makes a call in a thread of its own, and puts what comes of it."""
         with self._lock:
+            if self._busy == len(self._threads):
+                try:
+                    self._threads.add()
+                except RuntimeError as error:
+                    raise UsageError(
+                        f"thread_safe: the system has no room for more than {self._busy} threads, and each evaluation "
+                        f"that is under way takes one ({error}); limit them with at_once"
+                    ) from None
             self._busy += 1
-            if self._busy > len(self._threads):
-                self._threads.add()
         self._threads.start(partial(self._make, call, outcomes))
 
     def _make(self, call: Callable[[], _Outcome], outcomes: "SimpleQueue[_Outcome | None]") -> None:

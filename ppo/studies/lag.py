@@ -32,7 +32,7 @@ HALF_CHEETAH = Config(
 )  # fmt: skip
 WITHOUT_LOAD = {"load_rounds": 0}
 BALANCED = Config(env="ackley", episodes=64, time_steps=2, hidden_sizes=(128, 128, 128), update_epochs=400)
-"""What is learned from for about as long as it is collected, with evaluations of so many milliseconds (``balanced``)."""
+"""What is learned from for about as long as it is collected, once ``balanced`` has set how long evaluations take."""
 
 
 def workloads() -> dict[str, Config]:

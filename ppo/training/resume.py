@@ -13,6 +13,7 @@ from ppo.config import Config, ResolvedConfig
 from ppo.config.fields import flag
 from ppo.data.archive import NAME
 from ppo.data.rows import constraints_of
+from ppo.processor import LEVEL, kernels
 from ppo.training.run_dir import RunDir
 from ppo.training.soundness import changed_field, counters_flaw, flaw, meta_flaw, result_fields
 
@@ -91,6 +92,7 @@ def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> t
     if wrong := meta_flaw(meta):
         raise _damaged(name, source, wrong)
     if name == "--resume":
+        _check_kernels(meta.get("kernels"), source)
         _check_unchanged(meta.get("config") or {}, learner, source)
     if not learner.accepts(state):
         raise UsageError(
@@ -126,6 +128,17 @@ def _check_unchanged(before: dict[str, Any], learner: Learner, source: RunDir) -
             f"--resume {source.shown}: {flag(name)} was {json.dumps(before[name])} when the run was begun, and its "
             f"config.json now has {json.dumps(now[name])}; change it back, or begin a new run with --config"
         )
+
+
+def _check_kernels(before: Any, source: RunDir) -> None:
+    """Checks that a run goes on with the kernels that it was begun with; older checkpoints do not tell."""
+    if before in (None, now := kernels()):
+        return
+    first, then = ("tuninglaw", "NumPy") if before == LEVEL else ("NumPy", "tuninglaw")
+    raise ChangedConfigError(
+        f"--resume {source.shown}: was begun with {before} kernels, and this process has {now} ones, which end in "
+        f"other bits; go on from a program that imports {first} before {then}"
+    )
 
 
 def _damaged(name: str, source: RunDir, what: str) -> UsageError:

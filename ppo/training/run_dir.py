@@ -34,6 +34,7 @@ from ppo.data.files import (
 )
 from ppo.data.locks import locked
 from ppo.evaluation.evaluator import Evaluator
+from ppo.processor import kernels
 from ppo.training.checkpoint import load_checkpoint, save_checkpoint
 
 Row = dict[str, float]
@@ -217,7 +218,7 @@ class RunDir:
         if not self._metrics_durable:
             make_durable(self.metrics)
             self._metrics_durable = True
-        save_checkpoint(self.checkpoint, state, meta)
+        save_checkpoint(self.checkpoint, state, meta | {"kernels": kernels()})
 
     def load(self, flag: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Reads the checkpoint."""

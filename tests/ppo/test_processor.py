@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from actors.pools.cluster.versions import KERNELS
+from actors.pools.cluster.versions import KERNELS, versions
 from ppo import processor
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -68,6 +68,21 @@ def test_the_kernels_are_fixed_where_no_library_was_loaded(tmp_path):
     assert json.loads(ended(f"import ppo\n{KERNELS_OF}", OTHERS, tmp_path)[0]) == FIXED
     late = json.loads(ended(f"import numpy, ppo\n{KERNELS_OF}", OTHERS, tmp_path)[0])
     assert not {*map(str, late)} & {*map(str, FIXED)}  # of NumPy's it depends on what else the processor has
+
+
+def test_variables_that_are_fixed_already_stay_so_beside_a_contrary_one(tmp_path):
+    inherited = processor.VARIABLES | {processor.CONTRARY: "X86_V3"}
+    assert json.loads(ended(f"import ppo\n{KERNELS_OF}", inherited, tmp_path)[0]) == FIXED
+
+
+def test_the_processor_is_compared_unless_all_kernels_are_chosen(monkeypatch):
+    for name in KERNELS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    assert "processor" in versions()
+    for name, value in processor.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    assert "processor" not in versions()
 
 
 @pytest.mark.parametrize(("name", "fixed"), [("objective", True), ("Config", True), ("load", False), ("Law", False)])

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -39,13 +40,13 @@ def runtime_env(job: Job) -> dict[str, Any]:
         UsageError: a file that is named by its path lies elsewhere.
     """
     base = pathlib.Path.cwd().resolve()
-    names = f"{job.problem.env} {job.problem.env_kwargs} {job.sampler}"
+    named = _named(job)
     inside, outside = False, set[str]()
     for name, file in _loaded():
         if file.is_relative_to(base):
             inside = True
         elif is_by_path(name, given := pathlib.Path(str(sys.modules[name].__file__))):
-            if f"{given.name}:" in names:
+            if given in named:
                 raise UsageError(
                     f"--backend ray: {file} lies outside the working directory, which is what travels to the nodes; "
                     f"begin in the directory of {file.name}"
@@ -54,6 +55,12 @@ def runtime_env(job: Job) -> dict[str, Any]:
             outside.add(str(root))
     travelling = {"py_modules": [*OURS, *sorted(outside)], "excludes": EXCLUDED}
     return travelling | {"working_dir": str(base)} if inside else travelling
+
+
+def _named(job: Job) -> set[pathlib.Path]:
+    """Returns the files that a job names by their paths, of which each stands before a colon."""
+    words = re.split(r"[\s,:'\"]+", f"{job.problem.env} {job.problem.env_kwargs} {job.sampler}")
+    return {pathlib.Path(word).absolute() for word in words if word.endswith(".py")}
 
 
 def _loaded() -> Iterator[tuple[str, pathlib.Path]]:

@@ -6,14 +6,9 @@ import platform
 import sys
 
 PACKAGES = ("numpy", "scipy", "gymnasium")
-KERNELS = (
-    "ATEN_CPU_CAPABILITY",
-    "MKL_CBWR",
-    "NPY_DISABLE_CPU_FEATURES",
-    "NPY_ENABLE_CPU_FEATURES",
-    "OPENBLAS_CORETYPE",
-)
-"""Environment variables by which numerical libraries choose their kernels; ``ppo.processor`` sets them."""
+CHOOSING = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "NPY_ENABLE_CPU_FEATURES", "OPENBLAS_CORETYPE")
+KERNELS = (*CHOOSING, "NPY_DISABLE_CPU_FEATURES")
+"""Environment variables by which numerical libraries choose their kernels; ``ppo.processor`` sets the first four."""
 
 
 def kernel_variables() -> dict[str, str]:
@@ -30,7 +25,8 @@ def versions() -> dict[str, str]:
     found["C library"] = " ".join(platform.libc_ver())  # its functions differ in the last bits too
     found |= {name: importlib.metadata.version(name) for name in PACKAGES}
     found |= {name: os.environ.get(name, "unset") for name in KERNELS}
-    return found | ({} if "OPENBLAS_CORETYPE" in os.environ else {"processor": _model()})
+    chosen = all(name in os.environ for name in CHOOSING)
+    return found | ({} if chosen else {"processor": _model()})
 
 
 def _model() -> str:

@@ -128,6 +128,16 @@ def test_in_threads_a_slot_that_hangs_ends_the_round_where_none_may_fail(backend
     assert caught.value.slot == Task(Kind.COLLECT, 0, slot, slot + 1)
 
 
+@pytest.mark.usefixtures("as_it_was")
+def test_a_slot_that_hangs_in_one_thread_ends_the_round_while_others_are_at_work(expected):
+    a_job = named("HangsBesideOthers", env_kwargs={"most": float(expected.obs[:, 0, 2].min())})
+    slot = int(expected.obs[:, 0, 2].argmin())
+    with make_pool(a_job, 2, "thread", 0.5) as pool, pytest.raises(DriverError) as caught:
+        run(pool, 0)
+    assert f"slot {slot} " in f"{caught.value} " and caught.value.slot is not None
+    assert str(caught.value).endswith("of step 0 took longer than --driver-timeout 0.5 s")
+
+
 class Fleet(FakeFleet):
     """Drivers that answer a task in two parts."""
 

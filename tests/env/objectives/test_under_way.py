@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -167,6 +168,73 @@ async def _others():
     return asyncio.all_tasks() - {asyncio.current_task()}
 
 
+class Cancels(Quadratic):
+    async def __call__(self, x, c):
+        task = asyncio.ensure_future(asyncio.sleep(30))
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+
+class Interrupts(Quadratic):
+    thread_safe = True
+
+    def __call__(self, x, c):
+        raise KeyboardInterrupt("of f")
+
+
+@pytest.mark.parametrize(("kind", "told"), [(Cancels, "CancelledError"), (Interrupts, "KeyboardInterrupt: of f")])
+def test_what_looks_like_the_end_of_the_program_ends_an_evaluation_alone(kind, told):
+    with pytest.raises(RuntimeError, match=f"^{told}$") as caught:
+        evaluate(kind(), *states(3))
+    assert caught.value.__cause__ is not None
+    failures = Failures()
+    assert np.isnan(evaluate(kind(), *states(3), failures=failures)).all()
+    assert failures.first == f"RuntimeError: {told}"
+
+
+class ExitsInTask(Quadratic):
+    async def __call__(self, x, c):
+        async def call():
+            await asyncio.sleep(0.001)
+            if x[0, 0] < 0:
+                raise SystemExit("no licence")
+            return 1.0
+
+        return await asyncio.wait_for(call(), 30)
+
+
+def test_sys_exit_in_a_task_of_fs_leaves_the_loop_running():
+    x, c = states(10)
+    found = evaluate(ExitsInTask(), x, c, failures=Failures())
+    assert np.isnan(found).tolist() == (x[:, 0] < 0).tolist()
+    with pytest.raises(SystemExit, match="no licence"):
+        evaluate(ExitsInTask(), x, c)
+
+
+def test_what_had_ended_before_it_is_given_up_is_kept():
+    x, c = states(3)
+    with contextlib.closing(UnderWay(WaitsInThread(), None)) as under_way:
+        under_way.begin(np.arange(2), x[:2], c[:2], [0, 1])
+        while under_way._outcomes.qsize() < 2:
+            time.sleep(0.001)
+        under_way.give_up()
+        assert sorted(under_way.ended()[0].tolist()) == [0, 1]
+        under_way.begin(np.array([2]), x[2:], c[2:], [2])
+        assert not under_way.count and not len(under_way.ended()[0])
+
+
+def test_threads_that_the_system_has_no_room_for_are_told(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(
+        UsageError, match="thread_safe: the system has no room for more than .*; limit them with at_once"
+    ):
+        evaluate(WaitsInThread(), *states(300))
+
+
 def test_what_ended_at_the_same_time_as_a_mistake_is_taken_in_before():
     class Mistaken(Plain):
         thread_safe = True
@@ -313,6 +381,7 @@ def test_what_cannot_work_is_told(name, told):
 
 def test_noise_is_added_in_threads_and_not_to_coroutines():
     assert Noisy(of="tests.waiting:WaitsInThread", level=0.0).waits
+    assert Noisy(of="tests.waiting:OneAtATime", level=0.0).at_once == 1
     with pytest.raises(UsageError, match=r"^--env-kwargs of=tests\.waiting:Waits: has an async __call__"):
         Noisy(of="tests.waiting:Waits")
 

@@ -110,6 +110,16 @@ def test_a_config_that_was_changed_is_refused_and_named(run_dir, command):
     assert command("--resume", "run", "--quiet", "--no-pictures") == (0, "")  # none of these changes a result
 
 
+def test_a_run_goes_on_with_the_kernels_that_it_was_begun_with(run_dir, command):
+    damage(run_dir, lambda state, meta: (state, meta | {"kernels": "this processor's"}))
+    code, error = command("--resume", "run", "--quiet", "--no-pictures")
+    assert code == 2
+    assert error == (
+        "error: --resume run: was begun with this processor's kernels, and this process has x86-64-v3 ones, which end in "
+        "other bits; go on from a program that imports NumPy before tuninglaw\n"
+    )
+
+
 def test_an_older_checkpoint_without_a_configuration_is_accepted(run_dir, command):
     damage(run_dir, lambda state, meta: (state, {name: meta[name] for name in ("timing", "eval_evaluations")}))
     assert command("--resume", "run", "--quiet", "--no-pictures") == (0, "")

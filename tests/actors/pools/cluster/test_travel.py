@@ -116,6 +116,8 @@ def test_a_file_that_was_imported_by_its_path_takes_the_working_directory_along(
 def test_a_file_by_its_path_outside_is_told_in_one_line(lab):
     import_module("--env x", "../elsewhere/single.py:f")
     assert runtime_env(JOB) == {"py_modules": OURS, "excludes": EXCLUDED}  # it is of an earlier run
+    again = dataclasses.replace(JOB, sampler="./single.py:S")  # another one of this name
+    assert runtime_env(again) == {"py_modules": OURS, "excludes": EXCLUDED}
     outside = str(lab / "elsewhere" / "single.py")
     with pytest.raises(UsageError) as caught:
         runtime_env(dataclasses.replace(JOB, sampler="random:2,../elsewhere/single.py:S"))
