@@ -229,9 +229,7 @@ def test_threads_that_the_system_has_no_room_for_are_told(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(
-        UsageError, match="thread_safe: the system has no room for more than .*; limit them with at_once"
-    ):
+    with pytest.raises(UsageError, match=r"the system has no room for .*; limit them with at_once"):
         evaluate(WaitsInThread(), *states(300))
 
 

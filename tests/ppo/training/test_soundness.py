@@ -115,8 +115,8 @@ def test_a_run_goes_on_with_the_kernels_that_it_was_begun_with(run_dir, command)
     code, error = command("--resume", "run", "--quiet", "--no-pictures")
     assert code == 2
     assert error == (
-        "error: --resume run: was begun with this processor's kernels, and this process has x86-64-v3 ones, which end in "
-        "other bits; go on from a program that imports NumPy before tuninglaw\n"
+        "error: --resume run: was begun with this processor's kernels, and this process has x86-64-v3 ones, which end "
+        "in other bits; go on from a program that imports NumPy before tuninglaw\n"
     )
 
 
