@@ -216,8 +216,12 @@ class RayFleet:
         beginning = [key for key, node in there.items() if not node.ready and node.silence < UNSURE_SECONDS]
         new = [key for key in usable if key not in there and key not in unsure]
         now, soon = (self._shares(keys, usable) for keys in (ready, [*ready, *beginning, *new]))
+        if not all(soon[key] for key in new):  # those that are too small for a driver leave the shares as they are
+            new = [key for key in new if soon[key]]
+            soon = self._shares([*ready, *beginning, *new], usable)
         for key in ready:
-            there[key].places, there[key].most = soon[key], now[key]
+            # One more node may raise the rounded share of another one, which could not keep that driver until then.
+            there[key].places, there[key].most = min(soon[key], now[key]), now[key]
         for key in new:
             if soon[key]:
                 self._nodes[key] = self._begin(usable[key][0], soon[key], usable[key][1])

@@ -353,6 +353,28 @@ def test_an_agent_that_never_begins_blocks_nothing(cluster, expected):
         assert pool.restarts == 0
 
 
+def test_a_node_that_is_too_small_for_a_driver_changes_no_shares(cluster):
+    """Those of 10 drivers are 1.4 and 8.6; with 3 processors more they would be 1.36, 8.35 and 0.29, rounded 2, 8, 0."""
+    ray = cluster(14, 86)
+    with pool_of(10) as pool:
+        rest(pool, ray, 2)
+        ray.join(3)
+        rest(pool, ray, 3)
+        assert per_node(pool) == {"a": 1, "b": 9}
+        assert [one.places for one in pool._fleet._nodes.values()] == [1, 9]
+
+
+def test_no_node_has_room_for_a_driver_that_it_could_not_keep(cluster):
+    """Of 13 drivers it has 1 of 2 nodes, and would have 2 of 3, of which the third has not begun."""
+    ray = cluster(7, 54)
+    with pool_of(13, job(episodes=13)) as pool:
+        rest(pool, ray, 2)
+        ray.join(7)
+        ray.found[2].silent = True
+        rest(pool, ray, 3)
+        assert [(one.places, one.most) for one in pool._fleet._nodes.values()] == [(1, 1), (10, 12), (1, 1)]
+
+
 def test_without_any_node_the_run_ends_after_the_time_limit(cluster):
     ray = cluster(0)
     with pytest.raises(DriverError, match="there has been no driver for --driver-timeout 60 s"):
