@@ -354,7 +354,7 @@ def test_an_agent_that_never_begins_blocks_nothing(cluster, expected):
 
 
 def test_a_node_that_is_too_small_for_a_driver_changes_no_shares(cluster):
-    """Those of 10 drivers are 1.4 and 8.6, and 1.36, 8.35 and 0.29 with 3 processors more, which round to 2, 8 and 0."""
+    """Of 10 drivers they are 1.4 and 8.6; with 3 processors more 1.36, 8.35 and 0.29, which round to 2, 8 and 0."""
     ray = cluster(14, 86)
     with pool_of(10) as pool:
         rest(pool, ray, 2)
