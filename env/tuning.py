@@ -193,8 +193,9 @@ class TuningVectorEnv(VectorEnv):
         state = self._state[rows]
         x, c = np.ascontiguousarray(state[:, :knobs]), np.ascontiguousarray(state[:, knobs:])
         self._under_way.begin(rows, x, c, [self._key(row, 1) for row in rows.tolist()])
-        goes_on = rows[self._elapsed[rows] < self.time_steps]
-        self._under_way.expect([self._key(row, 2) for row in goes_on.tolist()])
+        if self.objective.takes_rng:
+            goes_on = rows[self._elapsed[rows] < self.time_steps]
+            self._under_way.expect([self._key(row, 2) for row in goes_on.tolist()])
 
     def ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Waits until a time step that is under way ends.

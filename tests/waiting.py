@@ -165,8 +165,7 @@ class FailsAtTimesPlain(Plain):
 class OneAtATime(WaitsInThread):
     """An instrument of which there is one."""
 
-    thread_safe, at_once = True, 1
-    __call__ = WaitsInThread.__call__
+    at_once = 1
 
 
 class HangsBesideOthers(Plain):

@@ -77,9 +77,8 @@ class UnderWay:
             event_loop().call_soon_threadsafe(self._begin_tasks, calls)
 
     def expect(self, keys: Sequence[int]) -> None:
-        """Tells keys of evaluations that are likely to begin later, which are made ready where there is time."""
-        if self._objective.takes_rng:
-            self._expected += keys
+        """Tells keys of evaluations that are likely to begin later, whose generators are made where there is time."""
+        self._expected += keys
 
     def _generator(self, key: int) -> np.random.Generator:
         made = self._generators.pop(key, None)

@@ -84,8 +84,3 @@ def over_the_longest_slot(kind: type[Waiting], drivers: int, sigma: float, round
             longest = float(np.nansum(found.objectives, axis=1).max())
             ratios.append((time.perf_counter() - started) / longest)
     return ratios[2:]
-
-
-def shown(ratios: list[float]) -> str:
-    """Returns the median and the worst of ratios in words."""
-    return f"{statistics.median(ratios):.3f} (worst {max(ratios):.3f})"

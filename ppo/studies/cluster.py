@@ -17,7 +17,7 @@ from env.make import Problem
 from ppo.config import Config
 from ppo.experiments.ray_nodes import Nodes, nodes_of
 from ppo.experiments.tables import Table, machine
-from ppo.experiments.waiting import SLOTS, TIME_STEPS, Waiting, Waits, WaitsInThread, over_the_longest_slot, shown
+from ppo.experiments.waiting import SLOTS, TIME_STEPS, Waiting, Waits, WaitsInThread, over_the_longest_slot
 from ppo.experiments.workloads import STANDARD, fresh_snapshot, step_ms, training
 from ppo.studies.runs import Options
 
@@ -68,7 +68,7 @@ def against_pipes(quick: bool) -> tuple[str, str]:
     shown = (
         f"{medians['ray']:.1f} ms a step on two nodes, {medians['pipes']:.1f} ms over pipes; {blocks} blocks of {steps}"
     )
-    return f"{statistics.median(ratios):.3f} (worst {max(ratios):.3f}) times the wall time", shown
+    return f"{median_and_worst(ratios, 3)} times the wall time", shown
 
 
 def killed(quick: bool) -> tuple[str, str]:
@@ -91,7 +91,7 @@ def killed(quick: bool) -> tuple[str, str]:
                 seconds.append(time.monotonic() - started)
             lost.append(seconds[-1] - seconds[-2])
     shown = f"{len(lost)} times, a round takes {seconds[-2]:.2f} s; {'no bit changed' if same else 'OTHER BITS'}"
-    return f"{statistics.median(lost):.2f} (worst {max(lost):.2f}) s lost", shown
+    return f"{median_and_worst(lost, 2)} s lost", shown
 
 
 def joining(quick: bool) -> tuple[str, str]:
@@ -128,13 +128,19 @@ def many(quick: bool) -> tuple[str, str]:
         memory = nodes.bytes / 1e9
     speeds = [drivers * seconds / one for one in times[1:]]
     shown = f"{memory:.2f} GB in all, Ray's processes and the learner included; a round takes {times[-1]:.2f} s"
-    return f"rho* {statistics.median(speeds):.0f} (worst {min(speeds):.0f}), {memory:.2f} GB", shown
+    return f"rho* {median_and_worst(speeds, 0, min)}, {memory:.2f} GB", shown
 
 
 def waiting(kind: type[Waiting], sigma: float, quick: bool) -> tuple[str, str]:
     """Compares rounds of evaluations that only wait, in this process and in one driver, with their slowest slot."""
     here, apart = (over_the_longest_slot(kind, drivers, sigma, 5 if quick else 100) for drivers in (0, 1))
-    return f"{shown(here)} times its slowest slot", f"in one driver process {shown(apart)}; {len(here)} rounds"
+    shown = f"in one driver process {median_and_worst(apart, 3)}; {len(here)} rounds"
+    return f"{median_and_worst(here, 3)} times its slowest slot", shown
+
+
+def median_and_worst(values: list[float], digits: int, worst: Callable[[list[float]], float] = max) -> str:
+    """Returns the median of values and the worst one in words."""
+    return f"{statistics.median(values):.{digits}f} (worst {worst(values):.{digits}f})"
 
 
 def on(nodes: Nodes, config: Config) -> Config:
