@@ -24,6 +24,8 @@ VARIABLES = {
     "NPY_ENABLE_CPU_FEATURES": "X86_V3" if _numpy() >= (2, 4) else "AVX F16C FMA3 AVX2",
     "ATEN_CPU_CAPABILITY": "avx2",  # torch's own kernels
     "MKL_CBWR": "COMPATIBLE",  # the BLAS of torch; on processors that are not Intel's it has no other branch of a name
+    "NUMBA_CPU_NAME": LEVEL,  # what is compiled, and that it is kept for all of them
+    "NUMBA_CPU_FEATURES": "",
 }
 """Environment variables that choose the kernels, and what they are set to."""
 CONTRARY = "NPY_DISABLE_CPU_FEATURES"

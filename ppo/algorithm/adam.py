@@ -48,6 +48,7 @@ class Adam:
 
     def step(self, parameters: Array, gradient: Array, learning_rate: float) -> None:
         """Moves ``parameters`` ``[size]`` against ``gradient`` ``[size]``."""
+        ((factor, small),) = self.rates(learning_rate, 1)
         self.steps += 1
         scratch, xp = self._scratch, self._xp
         xp.subtract(gradient, self.exp_avg, out=scratch)
@@ -57,10 +58,19 @@ class Adam:
         scratch -= self.exp_avg_sq
         scratch *= 1 - self.beta2
         self.exp_avg_sq += scratch
-        # The two bias corrections, moved out of the vectors: one scales the step, the other the root.
-        root = (1 - self.beta2**self.steps) ** 0.5
         xp.sqrt(self.exp_avg_sq, out=scratch)
-        scratch += self.epsilon * root
+        scratch += small
         xp.divide(self.exp_avg, scratch, out=scratch)
-        scratch *= learning_rate * root / (1 - self.beta1**self.steps)
+        scratch *= factor
         parameters -= scratch
+
+    def rates(self, learning_rate: float, count: int) -> list[tuple[float, float]]:
+        """Returns for each of the next steps the factor of exp_avg / (root + small), and small.
+
+        They hold the two bias corrections, moved out of the vectors: one scales the step, the other the root.
+        """
+        found = []
+        for step in range(self.steps + 1, self.steps + count + 1):
+            root = (1 - self.beta2**step) ** 0.5
+            found.append((learning_rate * root / (1 - self.beta1**step), self.epsilon * root))
+        return found

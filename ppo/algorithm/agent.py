@@ -1,6 +1,7 @@
 """The agent: parameters, optimiser, and one update from a batch. PPO, or REINFORCE with a value baseline."""
 
-import dataclasses
+import contextlib
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,12 +10,12 @@ import torch
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
+from ppo.algorithm.autograd_update import AutogradUpdate
 from ppo.algorithm.components import first_means, frozen, label_components
-from ppo.algorithm.device import Array
-from ppo.algorithm.losses import AutogradGradients, Batch, normalised_advantages
-from ppo.algorithm.manual_gradients import ManualGradients
+from ppo.algorithm.gradient_steps import GradientSteps, Update
+from ppo.algorithm.losses import Batch
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
-from ppo.algorithm.not_finite import check_array, check_minibatch
+from ppo.algorithm.not_finite import check_array
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
 from ppo.config import ResolvedConfig
@@ -32,7 +33,6 @@ class Agent:
     Attributes:
         value: the value network, or None.
         parameters: the policy's, then the value's; float64, ``[policy.size + value.size]``.
-        adam: the optimiser.
         damping: damps the updates of a training step.
     """
 
@@ -52,13 +52,32 @@ class Agent:
         self.parameters = parameters.numpy()  # the same memory
         if policy.labelled:
             label_components(policy, self.theta)
-        manual = config.gradients == "manual"
-        backend: type[ManualGradients | AutogradGradients] = ManualGradients if manual else AutogradGradients
-        self._networks = networks = backend(self.policy, self.value, parameters, config)
-        self.adam = Adam(len(self.parameters), np.float32 if manual else np.float64, networks.device)
+        self._update = self._update_of(parameters)
         self.damping = UpdateDamping(len(self.parameters), config.update_damping)
-        labels = frozen(policy)
-        self._frozen = None if labels is None else networks.sent(labels)
+
+    def _update_of(self, parameters: torch.Tensor) -> Update:
+        """Returns what takes the gradient steps, as the configuration says."""
+        given = self.policy, self.value, parameters, frozen(self.policy), self.config
+        if self.config.gradients == "autograd":
+            return AutogradUpdate(*given)
+        from ppo.algorithm.compiled_update import CompiledUpdate  # it brings Numba, which takes a while to load
+
+        return CompiledUpdate(*given)
+
+    @contextlib.contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Does beside a block what the first update would wait for otherwise."""
+        thread = threading.Thread(target=self._update.prepare)
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join()
+
+    @property
+    def adam(self) -> Adam:
+        """The optimiser."""
+        return self._update.adam
 
     @property
     def theta(self) -> np.ndarray:
@@ -67,7 +86,7 @@ class Agent:
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """Returns V of normalised observations, ``[n]``."""
-        return self._networks.values(obs)
+        return self._update.values(obs)
 
     def logprobs(self, obs: np.ndarray, actions: np.ndarray, std_floor: float) -> np.ndarray:
         """Returns the log-probabilities of actions ``[n, action_dim]`` at normalised observations, ``[n]``."""
@@ -109,28 +128,10 @@ class Agent:
         Raises:
             NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.
         """
-        config, networks, initial_logratio, first = self.config, self._networks, 0.0, self.adam.steps
-        before, batch = self.parameters.copy(), networks.begin(batch)
-        epochs = epochs or config.update_epochs
-        stats: list[dict[str, float]] = []
-        if config.num_minibatches == 1:  # the same minibatch in every epoch
-            batch = self._prepared(batch)
-        for epoch in range(epochs):
-            log = epoch in (0, epochs - 1) or config.target_kl is not None
-            stats = []
-            for minibatch in self._minibatches(batch, step, epoch):
-                gradient, stat = networks.gradient(minibatch, std_floor, log)
-                if self._frozen is not None:
-                    gradient[: len(self._frozen)][self._frozen] = 0.0
-                norm = float(gradient @ gradient) ** 0.5
-                check_minibatch(step, minibatch, stat, norm)
-                if self.adam.steps == first:
-                    initial_logratio = stat["max_logratio"]
-                self.adam.step(networks.parameters, self._limited(gradient, norm), learning_rate)
-                stats.append(stat)
-            if config.target_kl is not None and np.mean([stat["approx_kl"] for stat in stats]) > config.target_kl:
-                break
-        networks.end()
+        config, before = self.config, self.parameters.copy()
+        order, ends = self._order(len(batch.obs), step, epochs or config.update_epochs)
+        steps = GradientSteps(step, learning_rate, std_floor, epochs or config.update_epochs, order, ends)
+        stats, initial_logratio = self._update.take(batch, steps)
         if config.update_damping:
             self.damping.damp(self.parameters, before, learning_rate)
         check_array(step, "the parameters; a smaller --learning-rate or --max-grad-norm may help", self.parameters)
@@ -139,25 +140,11 @@ class Agent:
         }
         return losses | {"losses/initial_logratio": initial_logratio}
 
-    def _prepared(self, minibatch: Batch) -> Batch:
-        """Normalises the advantages of a minibatch, if they are to be."""
-        if not self.config.norm_adv:
-            return minibatch
-        return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
-
-    def _limited(self, gradient: Array, norm: float) -> Array:
-        """Scales the gradient down, in place, where its norm is above the limit."""
-        limit = self.config.max_grad_norm
-        if limit and norm > limit:
-            gradient *= limit / norm
-        return gradient
-
-    def _minibatches(self, batch: Batch, step: int, epoch: int) -> Iterator[Batch]:
-        """Yields the minibatches of an epoch, reshuffled by its key."""
+    def _order(self, n: int, step: int, epochs: int) -> tuple[np.ndarray | None, np.ndarray]:
+        """Returns the order of n rows in each epoch, reshuffled by its key, and where the minibatches end."""
         count = self.config.num_minibatches
+        ends = np.cumsum([n // count + (k < n % count) for k in range(count)])
         if count == 1:
-            yield batch
-            return
-        order = generator(self.config.seed, step, Stream.MINIBATCHES, epoch).permutation(len(batch.obs))
-        for index in np.array_split(order, count):
-            yield self._prepared(batch.rows(self._networks.sent(index)))
+            return None, ends
+        keys = [generator(self.config.seed, step, Stream.MINIBATCHES, epoch) for epoch in range(epochs)]
+        return np.stack([key.permutation(n) for key in keys]), ends

@@ -1,4 +1,4 @@
-"""The losses, and their gradient by torch's autograd: the readable version of ``manual_gradients``."""
+"""The losses, and the data that they are of."""
 
 import dataclasses
 from collections.abc import Callable
@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from actors.snapshot import NetworkSpec
 from ppo.algorithm.components import GateBatch
-from ppo.algorithm.device import Array, fetched, sent
-from ppo.algorithm.network import forward, gate_logprobs, logprobs_and_entropy
-from ppo.config import ResolvedConfig
+from ppo.algorithm.device import Array, sent
 
 
 @dataclass(frozen=True)
@@ -81,83 +78,7 @@ def normalised_advantages(advantages: Array) -> Array:
     return (advantages - advantages.mean()) / (std + 1e-8)
 
 
-class AutogradGradients:
-    """Values of a batch, and the gradient of the loss, by torch on a device, in float64.
-
-    The device has parameters of its own, on the processor too: an update begins with the agent's and ends with giving
-    them back.
-
-    Args:
-        policy, value: the networks; ``parameters`` holds the policy's and then the value's, if there is one.
-        parameters: the agent's, ``[policy.size + value.size]``, float64.
-        config: what to train.
-
-    Attributes:
-        device: where it computes.
-        parameters: what an update changes, on the device.
-    """
-
-    def __init__(
-        self, policy: NetworkSpec, value: NetworkSpec | None, parameters: torch.Tensor, config: ResolvedConfig
-    ):
-        self.policy, self.value, self.config = policy, value, config
-        self.device = torch.device(config.device)
-        self._given, self.parameters = parameters, parameters.to(self.device, copy=True)
-
-    def begin(self, batch: Batch) -> Batch:
-        """Takes over the agent's parameters, and returns the batch on the device."""
-        self.parameters.copy_(self._given)
-        return batch.sent(self.device)
-
-    def sent(self, array: np.ndarray) -> torch.Tensor:
-        """Returns an array on the device."""
-        return sent(array, self.device)
-
-    def end(self) -> None:
-        """Gives the parameters back to the agent."""
-        self._given.copy_(self.parameters)
-
-    def values(self, obs: np.ndarray) -> np.ndarray:
-        """Returns V of normalised observations, ``[n]``."""
-        assert self.value is not None
-        self.parameters.copy_(self._given)
-        return forward(self.value, self.parameters[self.policy.size :], self.sent(obs))[:, 0].cpu().numpy()
-
-    def gradient(self, batch: Batch, std_floor: float, log: bool) -> tuple[torch.Tensor, dict[str, float]]:
-        """Returns the gradient of the loss over a minibatch, ``[size]``, and if ``log`` what is logged of it.
-
-        Nothing waits for the device unless something is logged.
-        """
-        config, split, old_logprobs = self.config, self.policy.size, batch.logprobs
-        parameters = self.parameters.detach().requires_grad_()  # the same memory
-        flat, components = parameters[:split], None if batch.gate is None else batch.gate.components
-        logprobs, entropies = logprobs_and_entropy(self.policy, flat, std_floor, batch.obs, batch.actions, components)
-        if batch.gate is not None:
-            old_logprobs = old_logprobs - batch.gate.logprobs
-        logratio = logprobs - old_logprobs
-        if config.algo == "ppo":
-            pg_loss = clipped_surrogate(logratio, batch.advantages, config.clip_coef)
-        else:
-            pg_loss = reinforce_loss(logprobs, batch.advantages)
-        losses = {"policy_loss": pg_loss, "entropy": entropies.mean()}
-        loss = pg_loss - config.ent_coef * losses["entropy"]
-        if batch.gate is not None:
-            gate_loss = _gate_loss(
-                gate_logprobs(self.policy, flat, batch.obs, batch.gate), batch.gate, config.clip_coef
-            )
-            loss, losses = loss + gate_loss, losses | {"gate_loss": gate_loss}
-        if self.value is not None and batch.returns is not None and batch.values is not None:
-            values = forward(self.value, parameters[split:], batch.obs)[:, 0]
-            v_loss = value_loss(values, batch.values, batch.returns, config.clip_coef if config.clip_vloss else None)
-            loss, losses = loss + config.vf_coef * v_loss, losses | {"value_loss": v_loss}
-        (gradient,) = torch.autograd.grad(loss, parameters)
-        if not log:
-            return gradient, {}
-        logged = {name: one.item() for name, one in losses.items()}
-        return gradient, logged | ratio_statistics(fetched(logratio.detach()), config.clip_coef)
-
-
-def _gate_loss(logprobs: torch.Tensor, gate: GateBatch, clip_coef: float) -> torch.Tensor:
+def gate_surrogate(logprobs: torch.Tensor, gate: GateBatch, clip_coef: float) -> torch.Tensor:
     """Returns the gate's loss, a scalar, from its log-probabilities of the components that acted, ``[n]``."""
     return clipped_surrogate(logprobs - gate.logprobs, gate.advantages * gate.weights, clip_coef)
 

@@ -169,9 +169,9 @@ class Config:
     on_nan: Literal["stop", "skip"] = "stop"
     """Where a loss, a gradient or a parameter is not finite: stop, or skip the training step and go on. Either way it
     changes nothing."""
-    gradients: Literal["manual", "autograd"] = "manual"
-    """Gradients derived by hand in NumPy, or by torch's autograd, which is slower on small networks and easier to read;
-    with --device cuda always autograd."""
+    gradients: Literal["auto", "compiled", "autograd"] = "auto"
+    """Gradient steps compiled by Numba, or those of torch's autograd, slower on small networks and easier to read; auto
+    for compiled ones where Numba can be loaded. Each has its own last bits. With --device cuda always autograd."""
     device: Literal["cpu", "cuda", "auto"] = "cpu"
     """Where the learner computes its update and fits its model: cpu, cuda for an NVIDIA GPU, or auto, for a GPU where
     there is one and the configuration has work enough for it. Another device gives other last bits."""

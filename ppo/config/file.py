@@ -32,7 +32,7 @@ def read_config(path: str | pathlib.Path, flag: str = "--config") -> Config:
             raise UsageError(f"{flag} {path}: was written by version 0.1, whose checkpoints this version cannot use")
         raise UsageError(
             f"{flag} {path}: was written by version 0.1; since then agreement is update_damping, gradients written are "
-            f'manual, and env_kwargs is an object ({{"level": "high"}}): change these three in it'
+            f'compiled, and env_kwargs is an object ({{"level": "high"}}): change these three in it'
         )
     fields = {field.name: field for field in dataclasses.fields(Config)}
     for key, value in values.items():

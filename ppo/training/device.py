@@ -1,11 +1,12 @@
-"""Where a run computes: on the processor, or on a GPU, which is settled before anything is made.
+"""What a run computes with, settled before anything is made: the processor or a GPU, compiled steps or torch's.
 
-Whether there is a GPU is not in a configuration, so ``--device auto`` is settled once, at the start of a run, and
-``config.json`` holds what came of it.
+Whether there is a GPU, and Numba, is not in a configuration, so ``--device auto`` and ``--gradients auto`` are settled
+once, at the start of a run, and ``config.json`` holds what came of it.
 """
 
 import contextlib
 import dataclasses
+import importlib
 import os
 import warnings
 from collections.abc import Callable
@@ -19,12 +20,13 @@ from ppo.algorithm.model.surrogate import FITTED
 from ppo.config import ResolvedConfig
 from ppo.config.memory import policy_parameters
 
+HOW_TO_COMPILE = "pip install numba"
 LEAST_WORK = 100_000_000  # parameters of the policy times rows of a minibatch from which on a GPU is worth its calls
 LEAST_FITTED = 1000  # evaluations that a fit of a model takes, likewise
 
 
 def settled(config: ResolvedConfig, begun: str | None = None) -> ResolvedConfig:
-    """Makes torch ready for a run, and returns the configuration with the device that the run computes on.
+    """Makes torch ready for a run, and returns the configuration with the device and the gradients that the run has.
 
     On a GPU gradients are autograd's, and torch uses algorithms that give the same bits each time.
 
@@ -33,9 +35,24 @@ def settled(config: ResolvedConfig, begun: str | None = None) -> ResolvedConfig:
         begun: how a message names a run that was begun before, and has its device; None for a new one.
 
     Raises:
-        UsageError: a GPU is asked for, and torch finds none.
+        UsageError: a GPU is asked for, and torch finds none; or compiled steps are, and there is no Numba.
     """
     torch.set_num_threads(config.torch_threads)
+    config = _with_device(config, begun)
+    if config.device == "cuda":
+        repeat_bits()
+        return dataclasses.replace(config, gradients="autograd")
+    if config.gradients == "autograd":
+        return config
+    missing = why_not_compiled()
+    if missing and config.gradients == "compiled":
+        what = f"{begun}: has" if begun else "--gradients compiled: asks for"
+        raise UsageError(f"{what} compiled gradient steps, and {missing}; {HOW_TO_COMPILE}")
+    return dataclasses.replace(config, gradients="autograd" if missing else "compiled")
+
+
+def _with_device(config: ResolvedConfig, begun: str | None) -> ResolvedConfig:
+    """Returns the configuration with the device that the run computes on; arguments and errors are those above."""
     if config.device == "cpu":
         return config
     pays = config.device == "cuda" or pays_on_gpu(config, config.problem().describe())
@@ -48,8 +65,7 @@ def settled(config: ResolvedConfig, begun: str | None = None) -> ResolvedConfig:
         raise UsageError(f"--device cuda: {missing}; use --device cpu, or auto for a GPU only where there is one")
     if missing:
         return dataclasses.replace(config, device="cpu")
-    repeat_bits()
-    return dataclasses.replace(config, device="cuda", gradients="autograd")
+    return dataclasses.replace(config, device="cuda")
 
 
 def pays_on_gpu(config: ResolvedConfig, described: Description) -> bool:
@@ -72,6 +88,22 @@ def why_no_gpu() -> str:
         except RuntimeError as error:  # it is taken by another process, or has no memory left
             return f"the GPU cannot be used ({str(error).splitlines()[0]})"
     return ""
+
+
+def why_not_compiled() -> str:
+    """Returns why gradient steps cannot be compiled here; nothing where they can."""
+    try:
+        importlib.import_module("numba")
+    except Exception as error:  # it may be there and not bear the version of Python or of NumPy
+        return f"Numba cannot be loaded ({error})"
+    return ""
+
+
+def fallback_words(asked: ResolvedConfig, config: ResolvedConfig) -> str:
+    """Returns what to say of the gradients that a run has where others were hoped for; nothing where there is none."""
+    if (asked.gradients, config.gradients, config.device) != ("auto", "autograd", "cpu"):
+        return ""
+    return f"gradients are autograd's, which is slower on small networks: {why_not_compiled()}; {HOW_TO_COMPILE}"
 
 
 def repeat_bits() -> None:

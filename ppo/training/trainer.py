@@ -34,7 +34,7 @@ from ppo.training.ahead import Ahead
 from ppo.training.archiving import RunArchive
 from ppo.training.asking import Asks, pool_of
 from ppo.training.checking import run_check
-from ppo.training.device import gpu_in_use, ranges, settled
+from ppo.training.device import fallback_words, gpu_in_use, ranges, settled
 from ppo.training.evaluated import evaluated, tried
 from ppo.training.job import make_job, unscaled_words
 from ppo.training.not_finite import Updates
@@ -108,12 +108,11 @@ class Trainer(Asks):
         if not resume:
             check_free(self.files.path)
         self._resume, self._without_normaliser = resume, collect_without_normaliser
-        self.config = config = settled(resolve(config), f"--resume {self.files.shown}" if resume else None)
+        asked, taken_up = resolve(config), f"--resume {self.files.shown}" if resume else None
+        self.config = config = settled(asked, taken_up)
         self.evaluator, eval_starts = make_evaluator(config)
         self.job = make_job(config, eval_starts, str(self.files.path) if profile else None, self.files.path)
-        self._archive = RunArchive(
-            config, self.job, self.files.path, f"--resume {self.files.shown}" if resume else None
-        )
+        self._archive = RunArchive(config, self.job, self.files.path, taken_up)
         if resume:
             check_taken_up(config, self.files, self._archive.reused)
         reused = self._archive.to_imitate()
@@ -126,21 +125,22 @@ class Trainer(Asks):
         if not self.complete:
             self._archive.check_whole(self.learner.step, int(self._meta.get("archive_bytes", 0)))
         imitate_reused(self.learner, reused)
+        self._words = [self._archive.too_few, unscaled_words(config, self.job), fallback_words(asked, config)]
         self._choice_shown = ""
 
     def __enter__(self) -> Self:
-        config = self.config
         with contextlib.ExitStack() as stack:
             # One thread, as in the drivers: for matrices of this size more of them only get in each other's way.
             stack.enter_context(threadpool_limits(1, "blas"))
             if self._resume:
-                stack.enter_context(self.files.taken_up(config))
-            self.pool = stack.enter_context(pool_of(self.job, config))
+                stack.enter_context(self.files.taken_up(self.config))
+            with self.learner.agent.prepared():
+                self.pool = stack.enter_context(pool_of(self.job, self.config))
             if not self._resume:
-                self.files.create(config, self.job.limit)
+                self.files.create(self.config, self.job.limit)
                 stack.enter_context(self.files.locked())
-            self._progress = Progress(config, self.learner, self.evaluator.column, self.quiet)
-            for words in filter(None, (self._archive.too_few, unscaled_words(config, self.job))):
+            self._progress = Progress(self.config, self.learner, self.evaluator.column, self.quiet)
+            for words in filter(None, self._words):
                 self._progress.message(words)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
             if self._resume:
@@ -149,7 +149,7 @@ class Trainer(Asks):
             stack.callback(self._progress.close)
             stack.callback(self._tracker.close)
             self._open = stack.pop_all()
-        self.timing = Timing(self._meta.get("timing"), ranges(config))
+        self.timing = Timing(self._meta.get("timing"), ranges(self.config))
         failed = int(self._meta.get("failed_evaluations", 0))
         self.rounds = Ahead(self.pool, self.job, recorder, self.timing, failed, self.learner, self._round_snapshot)
         self._open.callback(self.rounds.close)  # before all that it uses

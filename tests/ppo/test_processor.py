@@ -17,6 +17,8 @@ OTHERS = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V3",
     "ATEN_CPU_CAPABILITY": "default",
     "MKL_CBWR": "AUTO",
+    "NUMBA_CPU_NAME": "sandybridge",
+    "NUMBA_CPU_FEATURES": "+avx",
 }
 """Of each variable a value with which a library takes other kernels than those that are fixed."""
 FIXED = [["Haswell"], "X86_V3", "AVX2"]

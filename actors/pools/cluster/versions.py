@@ -6,9 +6,16 @@ import platform
 import sys
 
 PACKAGES = ("numpy", "scipy", "gymnasium")
-CHOOSING = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "NPY_ENABLE_CPU_FEATURES", "OPENBLAS_CORETYPE")
+CHOOSING = (
+    "ATEN_CPU_CAPABILITY",
+    "MKL_CBWR",
+    "NPY_ENABLE_CPU_FEATURES",
+    "NUMBA_CPU_FEATURES",
+    "NUMBA_CPU_NAME",
+    "OPENBLAS_CORETYPE",
+)
 KERNELS = (*CHOOSING, "NPY_DISABLE_CPU_FEATURES")
-"""Environment variables by which numerical libraries choose their kernels; ``ppo.processor`` sets the first four."""
+"""Environment variables by which numerical libraries choose their kernels; ``ppo.processor`` sets all but the last."""
 
 
 def kernel_variables() -> dict[str, str]:

@@ -10,9 +10,10 @@ import torch
 from actors import NetworkSpec
 from actors.seeding import Stream, generator
 from ppo import Config, resolve
-from ppo.algorithm.adam import Adam
 from ppo.algorithm.agent import Agent
-from ppo.algorithm.manual_gradients import ManualGradients
+from ppo.algorithm.compiled_update import CompiledUpdate
+from ppo.algorithm.device import fetched
+from ppo.algorithm.gradient_steps import GradientSteps
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
 from tests.ppo.algorithm.batches import SPECS, batch_for
 
@@ -37,13 +38,17 @@ def own_batch(an_agent):
 def test_minibatches_are_reshuffled_and_cover_the_batch():
     an_agent = agent()
     batch = dataclasses.replace(batch_for(an_agent.policy), returns=np.arange(12.0))
-    epochs = [[mb.returns.tolist() for mb in an_agent._minibatches(batch, 0, epoch)] for epoch in range(3)]
+    order, ends = an_agent._order(12, 0, 3)
+    steps = GradientSteps(0, 1e-3, 0.1, 3, order, ends)
+    epochs = [[batch.rows(rows).returns for rows in steps.minibatches(epoch)] for epoch in range(3)]
     orders = [list(itertools.chain(*epoch)) for epoch in epochs]
     assert all(sorted(order) == list(range(12)) for order in orders)
     assert [len(mb) for mb in epochs[0]] == [4, 4, 4]
+    assert an_agent._order(11, 0, 1)[1].tolist() == [4, 8, 11]
     assert len({tuple(order) for order in orders}) == 3
-    again = [mb.returns.tolist() for mb in an_agent._minibatches(batch, 0, 1)]
-    assert again == epochs[1]
+    assert an_agent._order(12, 0, 2)[0].tolist() == order[:2].tolist()
+    assert an_agent._order(12, 1, 2)[0].tolist() != order[:2].tolist()
+    assert agent(num_minibatches=1)._order(12, 0, 3)[0] is None
 
 
 def test_target_kl_ends_the_update_early():
@@ -54,11 +59,17 @@ def test_target_kl_ends_the_update_early():
     assert held.adam.steps == 3
 
 
-def test_the_gradients_norm_is_limited():
-    an_agent = agent(max_grad_norm=1e-3)
-    assert an_agent._limited(np.array([3.0, 4.0]), 5.0) == pytest.approx([0.6e-3, 0.8e-3])
-    assert an_agent._limited(np.array([3e-4, 4e-4]), 5e-4).tolist() == [3e-4, 4e-4]
-    assert agent(max_grad_norm=0.0)._limited(np.array([3.0, 4.0]), 5.0).tolist() == [3.0, 4.0]
+@pytest.mark.parametrize("gradients", ["compiled", "autograd"])
+def test_the_gradients_norm_is_limited(gradients):
+    """The first step of Adam shows the gradient in its first moment."""
+    moments = []
+    for limit in (0.0, 1e-3, 1e9):
+        an_agent = agent(gradients=gradients, max_grad_norm=limit, update_epochs=1, num_minibatches=1)
+        an_agent.update(batch_for(SPECS[0]), 0, 1e-2, 0.1)
+        moments.append(10 * fetched(an_agent.adam.exp_avg))
+    assert np.linalg.norm(moments[0]) > 0.01
+    assert moments[1] == pytest.approx(1e-3 * moments[0] / np.linalg.norm(moments[0]), rel=1e-5, abs=1e-12)
+    assert moments[2].tolist() == moments[0].tolist()
 
 
 def test_an_update_raises_the_probability_of_good_actions():
@@ -79,7 +90,7 @@ def test_parameters_that_are_not_finite_stop_the_run():
         an_agent.update(batch, 17, 1e-2, 0.1)
 
 
-@pytest.mark.parametrize("gradients", ["manual", "autograd"])
+@pytest.mark.parametrize("gradients", ["compiled", "autograd"])
 def test_a_restored_agent_goes_on_in_the_same_bits(gradients):
     changes = {"update_damping": 0.8, "gradients": gradients}
     an_agent, batches = agent(**changes), [batch_for(SPECS[0], seed=seed) for seed in range(4)]
@@ -162,9 +173,7 @@ def test_torch_has_parameters_of_its_own_and_takes_over_the_agents_each_time():
     changes = {"gradients": "autograd", "update_damping": 0.8}
     an_agent, other, batch = agent(**changes), agent(seed=1, **changes), batch_for(SPECS[0])
     obs, before = batch.obs, an_agent.parameters.copy()
-    networks = an_agent._networks
-    networks.begin(batch)
-    networks.parameters += 1
+    an_agent._update.parameters += 1
     assert an_agent.parameters.tobytes() == before.tobytes()
     other.parameters[:] = before  # as a warm start and a model do
     assert other.values(obs).tobytes() == an_agent.values(obs).tobytes()
@@ -175,12 +184,10 @@ def test_torch_has_parameters_of_its_own_and_takes_over_the_agents_each_time():
 
 
 @pytest.mark.parametrize("changes", [{}, {"num_minibatches": 1}, {"norm_adv": False, "max_grad_norm": 1e-3}])
-def test_an_update_by_torch_is_that_by_hand_in_full_precision(changes):
-    ours, theirs = (agent(gradients=how, **changes) for how in ("manual", "autograd"))
-    ours._networks = ManualGradients(
-        ours.policy, ours.value, torch.from_numpy(ours.parameters), ours.config, np.float64
-    )
-    ours.adam = Adam(len(ours.parameters))
+def test_an_update_by_torch_is_the_compiled_one_in_full_precision(changes):
+    ours, theirs = (agent(gradients=how, **changes) for how in ("compiled", "autograd"))
+    given = ours.policy, ours.value, torch.from_numpy(ours.parameters), None, ours.config
+    ours._update = CompiledUpdate(*given, np.float64)
     for step in range(3):
         losses = [one.update(batch_for(SPECS[0], seed=step), step, 1e-2, 0.1) for one in (ours, theirs)]
         assert losses[1] == pytest.approx(losses[0], rel=1e-8, abs=1e-10)

@@ -61,7 +61,7 @@ def test_what_is_frozen_is_what_gives_labels():
     assert not (labels(SPEC, np.where(kept, theta + 0.1, theta)) == labels(SPEC, theta)).any()
 
 
-@pytest.mark.parametrize("gradients", ["manual", "autograd"])
+@pytest.mark.parametrize("gradients", ["compiled", "autograd"])
 @pytest.mark.parametrize("changes", [{}, {"num_minibatches": 3}, {"update_damping": 0.8, "max_grad_norm": 0.0}])
 def test_updates_leave_labels_as_they_are(gradients, changes):
     learner, collector = learner_and_collector(4, env="tests.problems:modes", gradients=gradients, **changes)

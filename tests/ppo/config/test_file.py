@@ -32,7 +32,7 @@ def test_what_to_json_writes_is_read_back(config, tmp_path):
         ({"anneal_lr": 1}, "anneal_lr = 1 is not True or False"),
         ({"hidden_sizes": ["a"]}, "hidden_sizes"),
         ({"env_kwargs": ["level=high"]}, 'env_kwargs = ["level=high"] is not an object of names and values'),
-        ({"gradients": "written"}, 'gradients = "written" is not one of manual, autograd'),
+        ({"gradients": "written"}, 'gradients = "written" is not one of auto, compiled, autograd'),
         ([1], "one JSON object"),
         ("{", "not JSON"),
     ],
@@ -65,11 +65,11 @@ def test_a_file_of_version_0_1_is_told_the_new_names(command, tmp_path):
     assert code == 2
     assert error == (
         "error: --config old/config.json: was written by version 0.1; since then agreement is update_damping, "
-        'gradients written are manual, and env_kwargs is an object ({"level": "high"}): change these three in it\n'
+        'gradients written are compiled, and env_kwargs is an object ({"level": "high"}): change these three in it\n'
     )
-    new = {"env": "rosenbrock", "env_kwargs": {"level": "high"}, "update_damping": 0.8, "gradients": "manual"}
+    new = {"env": "rosenbrock", "env_kwargs": {"level": "high"}, "update_damping": 0.8, "gradients": "compiled"}
     (tmp_path / "old" / "config.json").write_text(json.dumps(new))  # what the line asks for
-    expected = Config(env_kwargs={"level": "high"}, update_damping=0.8, gradients="manual")
+    expected = Config(env_kwargs={"level": "high"}, update_damping=0.8, gradients="compiled")
     assert read_config(tmp_path / "old" / "config.json") == expected
 
 

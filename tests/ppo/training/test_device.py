@@ -7,6 +7,7 @@ alone. The tests at the end do, where there is one.
 import dataclasses
 import json
 import os
+import sys
 
 import pytest
 import torch
@@ -45,7 +46,7 @@ def as_if_found(monkeypatch):
 def test_the_processor_is_the_default_and_changes_nothing():
     config = resolve(Config())
     assert config.device == "cpu"
-    assert settled(config) is config
+    assert settled(config) == dataclasses.replace(config, gradients="compiled")
     assert gpu_in_use(config) is None
     with ranges(config)("train"):
         pass
@@ -64,6 +65,38 @@ def test_on_a_gpu_only_algorithms_of_which_the_bits_repeat_are_taken(as_if_found
     assert torch.are_deterministic_algorithms_enabled()
     assert torch.get_float32_matmul_precision() == "highest"
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+@pytest.fixture
+def without_numba(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)  # as if it were not installed
+
+
+def test_without_numba_a_new_run_has_autograds_gradients_says_so_and_stores_it(without_numba, command):
+    code, error = command(*TINY[:-2], "--no-pictures", "--env", "sphere", "--drivers", "0", "--run-dir", "run")
+    assert code == 0
+    told = [line for line in error.splitlines() if "Numba" in line]
+    assert len(told) == 1 and told[0].startswith("gradients are autograd's, which is slower on small networks: Numba")
+    assert told[0].endswith("; pip install numba")
+    assert read_config("run/config.json").gradients == "autograd"
+    assert "Numba" not in command(*TINY, "--env", "sphere", "--gradients", "autograd", "--run-dir", "asked")[1]
+
+
+def test_without_numba_a_run_that_was_begun_with_it_does_not_go_on(command, monkeypatch):
+    assert command(*TINY, "--env", "sphere", "--drivers", "0", "--run-dir", "run")[0] == 0
+    assert read_config("run/config.json").gradients == "compiled"
+    monkeypatch.setitem(sys.modules, "numba", None)
+    RunDir("run").checkpoint.unlink()
+    for flags, words in (
+        (["--resume", "run"], "--resume run: has compiled gradient steps"),
+        (["--config", "run/config.json", "--run-dir", "again"], "--gradients compiled: asks for compiled"),
+        ([*TINY, "--env", "sphere", "--gradients", "compiled", "--run-dir", "again"], "--gradients compiled: asks for"),
+    ):
+        code, error = command(*flags)
+        assert code == 2
+        assert error.startswith(f"error: {words}") and error.endswith("; pip install numba\n")
+        assert len(error.splitlines()) == 1
+    assert not RunDir("again").path.exists()
 
 
 @pytest.mark.parametrize(
