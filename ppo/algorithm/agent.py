@@ -1,9 +1,5 @@
 """The agent: parameters, optimiser, and one update from a batch. PPO, or REINFORCE with a value baseline."""
 
-import contextlib
-import threading
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 
@@ -64,15 +60,9 @@ class Agent:
 
         return CompiledUpdate(*given)
 
-    @contextlib.contextmanager
-    def prepared(self) -> Iterator[None]:
-        """Does beside a block what the first update would wait for otherwise."""
-        thread = threading.Thread(target=self._update.prepare)
-        thread.start()
-        try:
-            yield
-        finally:
-            thread.join()
+    def prepare(self) -> None:
+        """Does what the first update would wait for otherwise."""
+        self._update.prepare()
 
     @property
     def adam(self) -> Adam:

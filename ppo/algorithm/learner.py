@@ -72,6 +72,10 @@ class Learner:
         self.return_moments = RunningMoments()
         self._past = Past(config.lag)
 
+    def prepare(self) -> None:
+        """Does what the first training step would wait for otherwise."""
+        self.agent.prepare()
+
     @property
     def parts(self) -> tuple[Stateful, ...]:
         """What an update changes beside ``live``."""

@@ -8,14 +8,16 @@ import contextlib
 import dataclasses
 import importlib
 import os
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from env.description import Description
 from env.errors import UsageError
+from ppo.algorithm.learner import Learner
 from ppo.algorithm.model.surrogate import FITTED
 from ppo.config import ResolvedConfig
 from ppo.config.memory import policy_parameters
@@ -104,6 +106,17 @@ def fallback_words(asked: ResolvedConfig, config: ResolvedConfig) -> str:
     if (asked.gradients, config.gradients, config.device) != ("auto", "autograd", "cpu"):
         return ""
     return f"gradients are autograd's, which is slower on small networks: {why_not_compiled()}; {HOW_TO_COMPILE}"
+
+
+@contextlib.contextmanager
+def prepared(learner: Learner) -> Iterator[None]:
+    """Does beside a block what the first training step would wait for otherwise."""
+    thread = threading.Thread(target=learner.prepare)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def repeat_bits() -> None:

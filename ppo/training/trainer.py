@@ -34,7 +34,7 @@ from ppo.training.ahead import Ahead
 from ppo.training.archiving import RunArchive
 from ppo.training.asking import Asks, pool_of
 from ppo.training.checking import run_check
-from ppo.training.device import fallback_words, gpu_in_use, ranges, settled
+from ppo.training.device import fallback_words, gpu_in_use, prepared, ranges, settled
 from ppo.training.evaluated import evaluated, tried
 from ppo.training.job import make_job, unscaled_words
 from ppo.training.not_finite import Updates
@@ -134,7 +134,7 @@ class Trainer(Asks):
             stack.enter_context(threadpool_limits(1, "blas"))
             if self._resume:
                 stack.enter_context(self.files.taken_up(self.config))
-            with self.learner.agent.prepared():
+            with prepared(self.learner):
                 self.pool = stack.enter_context(pool_of(self.job, self.config))
             if not self._resume:
                 self.files.create(self.config, self.job.limit)

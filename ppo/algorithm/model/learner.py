@@ -8,14 +8,12 @@ While the model is doubted, rounds are collected and learned from as without one
 """
 
 import dataclasses
-import functools
 
 import numpy as np
 
 from actors.job import Job, Kind, Task
 from actors.plan import Plan
 from actors.policy import Policy
-from actors.rollout import Collector
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
@@ -73,15 +71,16 @@ class ModelLearner(Learner):
         self.surrogate.take_coordinates(job.description.coordinates)
         self.surrogate.step_limit = job.limit
         self._job, self._imagined, self._collected, self._kept = job, 0, 0, False
+        self._collector = imagining_collector(job, spec.components, self.surrogate, config.gradients)
         self._limited = self._without_critic = job.description.constraints > 0  # a critic knows of f alone
         self.agent.theta[:] = begun(spec, self.agent.theta, job.limit, self._rng(20))
         self._plan: Plan | None = None
         self._first: Snapshot | None = None  # the law that came of what was reused, which may be kept at the end
 
-    @functools.cached_property
-    def _collector(self) -> Collector:
-        """Runs imagined slots."""
-        return imagining_collector(self._job, self.agent.policy.components, self.surrogate)
+    def prepare(self) -> None:
+        """Does what the first training step would wait for otherwise."""
+        super().prepare()
+        self._collector.prepare(self.policy)
 
     @property
     def kind(self) -> Kind:
