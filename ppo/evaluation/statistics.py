@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 MOST_DIGITS = 17  # of a float
 
@@ -14,7 +14,7 @@ def student_interval(differences: np.ndarray) -> tuple[float, float]:
     if n == 1:
         return float(differences[0]), math.inf
     small, exponent = scaled(differences)
-    half = stats.t.ppf(0.975, n - 1) * small.std(ddof=1) / math.sqrt(n)
+    half = stdtrit(n - 1, 0.975) * small.std(ddof=1) / math.sqrt(n)
     return float(np.ldexp(small.mean(), exponent)), float(np.ldexp(half, exponent))
 
 

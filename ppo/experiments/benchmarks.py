@@ -26,6 +26,7 @@ from ppo.algorithm.conditions import fixed_conditions
 from ppo.config import Config
 from ppo.evaluation.evaluator import LINE_POINTS, SOBOL_POINTS
 from ppo.experiments.archive_benchmarks import recording, replay
+from ppo.experiments.compiled_benchmarks import beside_jax, first_command, imagined_step
 from ppo.experiments.stable_baselines3 import (
     LEARNING_STEPS,
     TRAINING_STEP,
@@ -258,9 +259,12 @@ def _peer_seconds_to_solve() -> tuple[float, bool]:
 
 
 FIGURES: dict[str, Callable[[], Values]] = {
-    "training step, in this process": lambda: training_step(0, "random", 0, "1/8"),
-    "training step, 16 driver processes": lambda: training_step(16, "random", 16, "1/8"),
-    "training step, heterogeneous, 256 candidates": lambda: training_step(0, "heterogeneous", 0, "1/4"),
+    "training step, in this process": lambda: training_step(0, "random", 0, "1/16"),
+    "training step, 16 driver processes": lambda: training_step(16, "random", 16, "1/20"),
+    "training step, heterogeneous, 256 candidates": lambda: training_step(0, "heterogeneous", 0, "1/8"),
+    "training step, beside a whole loop in JAX": lambda: beside_jax("1.4 times"),
+    "imagined training step, model of 300": lambda: imagined_step("2 ms"),
+    "the first command, 5,000 steps in this process": lambda: first_command("4 s"),
     "until 20 evaluations under MSE 0.01, 2-D Ackley": lambda: learning("1/10"),
     "rho*, 20 ms latency, 16 drivers": lambda: latency(16, "15.5"),
     "rho*, 20 ms latency, 64 drivers": lambda: latency(64, "58"),

@@ -18,7 +18,6 @@ import torch
 from env.description import Description
 from env.errors import UsageError
 from ppo.algorithm.learner import Learner
-from ppo.algorithm.model.surrogate import FITTED
 from ppo.config import ResolvedConfig
 from ppo.config.memory import policy_parameters
 
@@ -72,6 +71,8 @@ def _with_device(config: ResolvedConfig, begun: str | None) -> ResolvedConfig:
 
 def pays_on_gpu(config: ResolvedConfig, described: Description) -> bool:
     """Returns whether a configuration has work enough for a GPU, by its sizes alone; docs/running.md says why."""
+    from ppo.algorithm.model.surrogate import FITTED  # imported here, since it is slow to load
+
     rows = config.episodes * config.time_steps // config.num_minibatches
     fitted = min(config.evaluations or 0, FITTED.of(described.obs_dim)) if config.model != "none" else 0
     return policy_parameters(config, described) * rows >= LEAST_WORK or fitted >= LEAST_FITTED

@@ -12,7 +12,6 @@ from actors.law_file import About
 from actors.snapshot import Snapshot
 from env.objectives import Objective, evaluate, solution
 from env.objectives.returned import Failures
-from ppo.algorithm.model.judgement import CONSTANT
 from ppo.config import ResolvedConfig
 from ppo.data.rows import REUSED
 from ppo.evaluation.evaluator import Evaluator
@@ -158,7 +157,7 @@ def draw_rounds(path: pathlib.Path, rounds: RoundValues, timing: Timing, model: 
     if (rounds.kinds == REUSED).any():
         axes[0].axvline(0, color="#aaaaaa", lw=3, label="at 0: what was reused")
     told = model or {}
-    for name, what, colour in (("law", "the law", "#ee3377"), ("constant", told.get("beside", CONSTANT), "#888888")):
+    for name, what, colour in (("law", "the law", "#ee3377"), ("constant", told.get("beside"), "#888888")):
         value = told.get(name)
         if value is not None:
             axes[0].axhline(value, color=colour, ls="--", lw=1.2, label=f"mean f of {what}, as the model expects")

@@ -5,8 +5,6 @@ Rounds of real slots, their merge and the update of the policy may not live here
 
 from actors.job import Job
 from ppo.algorithm.learner import Learner, policy_spec
-from ppo.algorithm.model.candidates import CandidatesLearner
-from ppo.algorithm.model.learner import ModelLearner
 from ppo.algorithm.valleys import ComponentsLearner
 from ppo.config import ResolvedConfig
 from ppo.config.budget import networks_suit_budget, second_law_suits_budget
@@ -23,6 +21,9 @@ def make_learner(config: ResolvedConfig, job: Job, reused: int = 0) -> Learner:
     spec = policy_spec(config, job.description)
     if config.model == "none":
         return (ComponentsLearner if spec.components > 1 else Learner)(config, spec, reused)
+    from ppo.algorithm.model.candidates import CandidatesLearner  # imported here, since they are slow to load
+    from ppo.algorithm.model.learner import ModelLearner
+
     assert config.evaluations is not None, "a model needs a budget"
     described = job.description
     if spec.labelled or described.constraints or described.whole_rounds or job.limit:  # the others know none of it

@@ -16,7 +16,7 @@ from ppo.algorithm.model.surrogate import Surrogate
 IMAGINED_SLOTS = 24
 
 
-def imagining_collector(job: Job, components: int, surrogate: Surrogate, gradients: str) -> "Imagining":
+def imagining_collector(job: Job, components: int, surrogate: Surrogate, gradients: str, slots: int) -> "Imagining":
     """Returns what runs imagined slots, each of two time steps for each of so many components.
 
     Args:
@@ -24,10 +24,11 @@ def imagining_collector(job: Job, components: int, surrogate: Surrogate, gradien
         components: of the policy.
         surrogate: the model.
         gradients: those of the configuration: unless they are autograd's, slots are imagined by compiled functions too.
+        slots: their number.
     """
     length = 2 * components
     problem = dataclasses.replace(job.problem, evaluation_cost_ms=0.0, time_steps=length)
-    sizes = {"episodes": IMAGINED_SLOTS, "time_steps": length, "evaluate_starts": False}
+    sizes = {"episodes": slots, "time_steps": length, "evaluate_starts": False}
     imagined = dataclasses.replace(job, problem=problem, **sizes)  # type: ignore[arg-type]
     return (Imagining if gradients == "autograd" else CompiledImagining)(imagined, objective=surrogate)
 

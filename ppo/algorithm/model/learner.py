@@ -71,7 +71,7 @@ class ModelLearner(Learner):
         self.surrogate.take_coordinates(job.description.coordinates)
         self.surrogate.step_limit = job.limit
         self._job, self._imagined, self._collected, self._kept = job, 0, 0, False
-        self._collector = imagining_collector(job, spec.components, self.surrogate, config.gradients)
+        self._collector = imagining_collector(job, spec.components, self.surrogate, config.gradients, IMAGINED_SLOTS)
         self._limited = self._without_critic = job.description.constraints > 0  # a critic knows of f alone
         self.agent.theta[:] = begun(spec, self.agent.theta, job.limit, self._rng(20))
         self._plan: Plan | None = None

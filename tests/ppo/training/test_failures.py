@@ -10,7 +10,7 @@ from actors import Law
 from actors.pools.base import DriverError
 from ppo import Config, resolve
 from ppo.algorithm.learner import Learner
-from ppo.algorithm.model import ModelLearner
+from ppo.algorithm.model.learner import ModelLearner
 from ppo.data.archive import NAME, read_archive
 from ppo.train import main, train
 from ppo.training.progress import _results

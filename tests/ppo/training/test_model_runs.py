@@ -11,9 +11,9 @@ import pytest
 import ppo.training.job
 from actors.job import Kind
 from ppo import Config, resolve
-from ppo.algorithm.model import ModelLearner
 from ppo.algorithm.model.candidates import CandidatesLearner
 from ppo.algorithm.model.gaussian_process import GaussianProcess
+from ppo.algorithm.model.learner import ModelLearner
 from ppo.algorithm.model.surrogate import Surrogate
 from ppo.config import budget
 from ppo.data.archive import NAME, read_archive

@@ -13,7 +13,7 @@ from ppo import Config, replay, resolve
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.autograd_update import AutogradUpdate
 from ppo.algorithm.compiled_update import CompiledUpdate
-from ppo.algorithm.model import ModelLearner
+from ppo.algorithm.model.learner import ModelLearner
 from ppo.algorithm.not_finite import NotFiniteError, check_minibatch
 from ppo.train import train
 from ppo.training.run_dir import RunDir

@@ -46,7 +46,7 @@ def trajectories(env, components, limited=False, **changes):
     surrogate.fit(Policy(snapshot), 0.05)
     made = []
     for gradients in ("autograd", "compiled"):
-        collector = imagining_collector(job, components, surrogate, gradients)
+        collector = imagining_collector(job, components, surrogate, gradients, IMAGINED_SLOTS)
         collector.prepare(Policy(snapshot))
         collector.update(snapshot)
         made.append(collector.run(Task(Kind.IMAGINE, 5, 0, IMAGINED_SLOTS)))

@@ -11,9 +11,10 @@ from actors.policy import Policy
 from actors.rollout import Collector
 from ppo import Config, resolve
 from ppo.algorithm.learner import Learner, policy_spec
-from ppo.algorithm.model import ModelLearner, make_learner, surrogate
 from ppo.algorithm.model import learner as module
+from ppo.algorithm.model import make_learner, surrogate
 from ppo.algorithm.model.frame import means_at
+from ppo.algorithm.model.learner import ModelLearner
 from ppo.algorithm.model.planning import design
 from ppo.algorithm.model.settling import Effort
 from ppo.algorithm.model.surrogate import Surrogate
