@@ -1,7 +1,5 @@
 """Adam on one flat vector."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import DTypeLike
@@ -16,7 +14,7 @@ class Adam:
     Args:
         size: number of parameters.
         dtype: type of the moments, which need no more precision than the gradient has.
-        device: where the moments are, parameters and gradients being float64 tensors there; None for NumPy's arrays.
+        device: where the moments are; None for NumPy's arrays, with which a compiled update takes the steps.
 
     Attributes:
         steps: steps taken.
@@ -27,10 +25,9 @@ class Adam:
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64, device: torch.device | None = None):
         self.steps = 0
-        vectors = np.zeros((3, size), dtype)
-        on_device: Array = vectors if device is None else torch.from_numpy(vectors).to(device)
-        self.exp_avg, self.exp_avg_sq, self._scratch = on_device
-        self._xp: Any = np if device is None else torch
+        moments = np.zeros((2, size), dtype)
+        on_device: Array = moments if device is None else torch.from_numpy(moments).to(device)
+        self.exp_avg, self.exp_avg_sq = on_device
 
     def state(self) -> State:
         """Returns the steps and the moments."""
@@ -46,23 +43,13 @@ class Adam:
         fill(self.exp_avg, state["exp_avg"])
         fill(self.exp_avg_sq, state["exp_avg_sq"])
 
-    def step(self, parameters: Array, gradient: Array, learning_rate: float) -> None:
-        """Moves ``parameters`` ``[size]`` against ``gradient`` ``[size]``."""
+    def step(self, parameters: torch.Tensor, gradient: torch.Tensor, learning_rate: float) -> None:
+        """Moves ``parameters`` ``[size]`` against ``gradient`` ``[size]``, on the device."""
         ((factor, small),) = self.rates(learning_rate, 1)
         self.steps += 1
-        scratch, xp = self._scratch, self._xp
-        xp.subtract(gradient, self.exp_avg, out=scratch)
-        scratch *= 1 - self.beta1
-        self.exp_avg += scratch
-        xp.multiply(gradient, gradient, out=scratch)
-        scratch -= self.exp_avg_sq
-        scratch *= 1 - self.beta2
-        self.exp_avg_sq += scratch
-        xp.sqrt(self.exp_avg_sq, out=scratch)
-        scratch += small
-        xp.divide(self.exp_avg, scratch, out=scratch)
-        scratch *= factor
-        parameters -= scratch
+        self.exp_avg += (gradient - self.exp_avg) * (1 - self.beta1)
+        self.exp_avg_sq += (gradient * gradient - self.exp_avg_sq) * (1 - self.beta2)
+        parameters -= factor * (self.exp_avg / (self.exp_avg_sq.sqrt() + small))
 
     def rates(self, learning_rate: float, count: int) -> list[tuple[float, float]]:
         """Returns for each of the next steps the factor of exp_avg / (root + small), and small.

@@ -132,7 +132,7 @@ class Agent:
 
     def _order(self, n: int, step: int, epochs: int) -> tuple[np.ndarray | None, np.ndarray]:
         """Returns the order of n rows in each epoch, reshuffled by its key, and where the minibatches end."""
-        count = self.config.num_minibatches
+        count = min(self.config.num_minibatches, n)
         ends = np.cumsum([n // count + (k < n % count) for k in range(count)])
         if count == 1:
             return None, ends

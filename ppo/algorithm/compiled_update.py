@@ -74,6 +74,7 @@ class CompiledUpdate:
 
     def take(self, batch: Batch, steps: GradientSteps) -> Taken:
         """Takes the gradient steps; raises as ``Update`` says."""
+        self._check(batch)
         adam, count = self.adam, steps.epochs * len(steps.ends)
         live = None if batch.gate is None else np.array(batch.gate.live)
         rows = np.array(batch.obs, order="C"), np.array(batch.actions, order="C"), _facts(batch)
@@ -85,6 +86,19 @@ class CompiledUpdate:
             check_minibatch(steps.key, self._minibatch(batch, steps, taken), self._named(stats[taken]), norm)
         last = [self._named(one) for one in stats[taken - len(steps.ends) : taken]]
         return Taken(last, float(stats[0, MAX_LOGRATIO]))
+
+    def _check(self, batch: Batch) -> None:
+        """Checks what compiled code takes for places in an array, without looking itself.
+
+        Raises:
+            ValueError: an action is no choice, or a component is none of the policy's.
+        """
+        if self._choices is not None and not ((batch.actions >= 0) & (batch.actions < self._choices)).all():
+            raise ValueError(f"an action that is none of {self._choices.tolist()} choices")
+        assert (batch.gate is None) == (self.policy.components == 1), "several components have a gate"
+        acted = np.zeros(1) if batch.gate is None else batch.gate.components
+        if not ((acted >= 0) & (acted < self.policy.components)).all():
+            raise ValueError(f"a component that is none of {self.policy.components}")
 
     def _steps(self, parameters, live, rows, order, ends, std_floor, rates):
         """Calls the compiled function, always with the same types: for others it would be compiled anew."""

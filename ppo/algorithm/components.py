@@ -116,25 +116,6 @@ def slot_weights(conditions: np.ndarray, bandwidth: float) -> np.ndarray:
     return inverse_density_weights(conditions, bandwidth)[:, None]
 
 
-def gate_slopes(logits: np.ndarray, batch: GateBatch, clip_coef: float) -> tuple[np.ndarray, float]:
-    """Returns the slope of the gate's loss at its logits, ``[n, K]``, and the loss.
-
-    The loss is PPO's clipped surrogate (Schulman et al. 2017, eq. 7), in expectation over the components.
-    """
-    n = len(logits)
-    masked = np.where(batch.live, logits, -np.inf)
-    shifted = masked - masked.max(axis=1, keepdims=True)
-    log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    rows = np.arange(n)
-    ratio = np.exp(log_p[rows, batch.components] - batch.logprobs)
-    weights = batch.advantages * batch.weights / -n
-    free, clipped = weights * ratio, weights * np.clip(ratio, 1 - clip_coef, 1 + clip_coef)
-    slope = free * (free >= clipped)
-    d_logits = -slope[:, None] * np.exp(log_p)
-    d_logits[rows, batch.components] += slope
-    return d_logits, float(np.maximum(free, clipped).sum())
-
-
 def ignore_knobs(spec: NetworkSpec, theta: np.ndarray) -> None:
     """Makes a policy the same wherever the knobs stand, in place: that says nothing about which are the best."""
     spec.views(theta)[0][0][: spec.action_dim] = 0.0

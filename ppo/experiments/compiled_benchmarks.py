@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
 
 from actors.job import Kind, Task
 from env.errors import UsageError
@@ -46,10 +48,16 @@ def first_command(target: str) -> Values:
     """Measures the seconds of a training by the defaults, 5,000 steps in this process, with its start."""
     seconds = []
     with tempfile.TemporaryDirectory() as directory:
-        for number in range(3):  # the first one may have to compile
+        nothing_kept = os.environ | {
+            "XDG_CACHE_HOME": directory,
+            "NUMBA_CACHE_DIR": "",
+        }  # so that the first one compiles
+        for number in range(4):
             words = [sys.executable, "-m", "ppo.train", "--drivers", "0", "--quiet", "--no-pictures"]
             started = time.perf_counter()
-            subprocess.run([*words, "--run-dir", str(pathlib.Path(directory, str(number)))], check=True)
+            subprocess.run(
+                [*words, "--run-dir", str(pathlib.Path(directory, str(number)))], check=True, env=nothing_kept
+            )
             seconds.append(time.perf_counter() - started)
     return f"{statistics.median(seconds[1:]):.1f} s", "-", f"{seconds[0]:.1f} s the first time", target
 
@@ -59,8 +67,10 @@ def imagined_step(target: str) -> Values:
 
     The other side is the same with torch's gradients and slots that are rolled out as real ones are.
     """
-    compiled, plain = _imagined("compiled"), _imagined("autograd")
-    pairs = [(compiled(), plain()) for _ in range(BLOCKS)]
+    torch.set_num_threads(1)
+    with threadpool_limits(1, "blas"):
+        compiled, plain = _imagined("compiled"), _imagined("autograd")
+        pairs = [(compiled(), plain()) for _ in range(BLOCKS)]
     ours, other = (statistics.median(side) for side in zip(*pairs, strict=True))
     return f"{ours:.2f} ms", f"{other:.2f} ms, not compiled", f"1/{other / ours:.1f}", target
 

@@ -21,7 +21,6 @@ from ppo.algorithm.learner import Learner
 from ppo.config import ResolvedConfig
 from ppo.config.memory import policy_parameters
 
-HOW_TO_COMPILE = "pip install numba"
 LEAST_WORK = 100_000_000  # parameters of the policy times rows of a minibatch from which on a GPU is worth its calls
 LEAST_FITTED = 1000  # evaluations that a fit of a model takes, likewise
 
@@ -48,7 +47,7 @@ def settled(config: ResolvedConfig, begun: str | None = None) -> ResolvedConfig:
     missing = why_not_compiled()
     if missing and config.gradients == "compiled":
         what = f"{begun}: has" if begun else "--gradients compiled: asks for"
-        raise UsageError(f"{what} compiled gradient steps, and {missing}; {HOW_TO_COMPILE}")
+        raise UsageError(f"{what} compiled gradient steps, and {missing}")
     return dataclasses.replace(config, gradients="autograd" if missing else "compiled")
 
 
@@ -96,23 +95,36 @@ def why_no_gpu() -> str:
 def why_not_compiled() -> str:
     """Returns why gradient steps cannot be compiled here; nothing where they can."""
     try:
-        importlib.import_module("numba")
+        numba = importlib.import_module("numba")
     except Exception as error:  # it may be there and not bear the version of Python or of NumPy
-        return f"Numba cannot be loaded ({error})"
-    return ""
+        return f"Numba cannot be loaded ({str(error).partition(chr(10))[0]}); pip install numba"
+    return "NUMBA_DISABLE_JIT keeps Numba from compiling; unset it" if numba.config.DISABLE_JIT else ""
 
 
 def fallback_words(asked: ResolvedConfig, config: ResolvedConfig) -> str:
     """Returns what to say of the gradients that a run has where others were hoped for; nothing where there is none."""
     if (asked.gradients, config.gradients, config.device) != ("auto", "autograd", "cpu"):
         return ""
-    return f"gradients are autograd's, which is slower on small networks: {why_not_compiled()}; {HOW_TO_COMPILE}"
+    return f"gradients are autograd's, which is slower on small networks: {why_not_compiled()}"
 
 
 @contextlib.contextmanager
-def prepared(learner: Learner) -> Iterator[None]:
-    """Does beside a block what the first training step would wait for otherwise."""
-    thread = threading.Thread(target=learner.prepare)
+def prepared(learner: Learner, asked: bool) -> Iterator[None]:
+    """Does beside a block what the first training step would wait for otherwise.
+
+    Args:
+        learner: whose step.
+        asked: whether a bench is asked for its evaluations; then there may be no step in this call.
+    """
+
+    def prepare() -> None:
+        with contextlib.suppress(Exception):  # the step meets the same, and ends the run by it
+            learner.prepare()
+
+    if asked:
+        yield
+        return
+    thread = threading.Thread(target=prepare)
     thread.start()
     try:
         yield

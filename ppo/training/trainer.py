@@ -134,7 +134,7 @@ class Trainer(Asks):
             stack.enter_context(threadpool_limits(1, "blas"))
             if self._resume:
                 stack.enter_context(self.files.taken_up(self.config))
-            with prepared(self.learner):
+            with prepared(self.learner, self.job.description.asked):
                 self.pool = stack.enter_context(pool_of(self.job, self.config))
             if not self._resume:
                 self.files.create(self.config, self.job.limit)

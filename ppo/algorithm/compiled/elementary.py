@@ -90,7 +90,7 @@ def parts(typing, x):
 
 
 def exp(x: float) -> float:
-    """Returns e^x of a float64; 0 and infinity where that is no normal number."""
+    """Returns e^x of a float64; infinity above ``LARGEST_EXP``, and 0 below ``LEAST_EXP``."""
     return math.exp(x)
 
 

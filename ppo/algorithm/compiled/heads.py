@@ -124,7 +124,7 @@ def value_slopes(values, facts, loss, d_values, stats):
         if loss.clip_vloss:
             change = values[i, 0] - facts[i, VALUE]
             moved = facts[i, VALUE] + max(min(change, loss.clip_coef), -loss.clip_coef) - facts[i, RETURN]
-            if moved * moved > squared:
+            if not moved * moved <= squared:
                 squared, slope = moved * moved, moved if abs(change) <= loss.clip_coef else 0.0
         stats[VALUE_LOSS] += 0.5 * squared / n
         d_values[i, 0] = slope * loss.vf_coef / n

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ppo.algorithm.adam import Adam
 from ppo.algorithm.compiled.compiler import entry, part
 from ppo.algorithm.compiled.heads import (
     ADVANTAGE,
@@ -17,7 +18,7 @@ from ppo.algorithm.compiled.heads import (
 )
 from ppo.algorithm.compiled.layers import backward, forward
 
-BETA1, BETA2 = 0.9, 0.999
+BETA1, BETA2 = Adam.beta1, Adam.beta2
 
 
 class Limits(NamedTuple):
@@ -188,10 +189,10 @@ def normalise(facts):
 @part
 def all_finite(norm, stats):
     """Returns whether the norm of the gradient and the losses are finite."""
-    total = norm
+    finite = norm - norm == 0
     for name in range(ENTROPY + 1):
-        total += stats[name]
-    return total - total == 0
+        finite = finite and stats[name] - stats[name] == 0
+    return finite
 
 
 @part

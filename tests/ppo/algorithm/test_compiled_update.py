@@ -11,11 +11,13 @@ from ppo import Config, resolve
 from ppo.algorithm.adam import Adam
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.autograd_update import AutogradUpdate
-from ppo.algorithm.compiled.update import BETA1
+from ppo.algorithm.compiled.imagined import correlation_sums, rolled_out
+from ppo.algorithm.compiled.update import BETA1, update, values_of
 from ppo.algorithm.compiled_update import CompiledUpdate
 from ppo.algorithm.gradient_steps import GradientSteps
 from ppo.algorithm.network import initial_parameters
 from ppo.train import train
+from ppo.training.trainer import Trainer
 from tests.ppo.algorithm.batches import batch_for, gate_batch_for
 
 
@@ -37,15 +39,15 @@ def by_autograd(reference, batch, std_floor):
     return gradient.numpy(), losses
 
 
-def compiled(update, batch, std_floor):
+def compiled(one, batch, std_floor):
     """The gradient of a batch by a compiled step, read from Adam's first moment, and the losses."""
-    before = update._parameters.copy()
-    update.adam = Adam(len(before), update.adam.exp_avg.dtype)
-    taken = update.take(batch, GradientSteps(0, 1e-3, std_floor, 1, None, np.array([len(batch.obs)])))
-    assert (update._parameters != before).any()
-    update._parameters[:] = before
+    before = one._parameters.copy()
+    one.adam = Adam(len(before), one.adam.exp_avg.dtype)
+    taken = one.take(batch, GradientSteps(0, 1e-3, std_floor, 1, None, np.array([len(batch.obs)])))
+    assert (one._parameters != before).any()
+    one._parameters[:] = before
     assert taken.initial_logratio == taken.losses[0]["max_logratio"]
-    return update.adam.exp_avg / (1 - BETA1), taken.losses[0]
+    return one.adam.exp_avg / (1 - BETA1), taken.losses[0]
 
 
 CONFIGS = [
@@ -162,13 +164,13 @@ def test_learning_is_the_same(tmp_path):
     assert errors[1] == pytest.approx(errors[0], rel=0.2)  # of an error that has fallen by four orders of magnitude
 
 
-@pytest.mark.parametrize("rows", ["advantages", "returns", "obs"])
+@pytest.mark.parametrize("rows", ["advantages", "returns", "obs", "values"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("outputs", [("gaussian", 2), ("categorical", 2, (2, 3))])
 @pytest.mark.parametrize("minibatches", [1, 3])
 def test_what_is_not_finite_is_found_and_named(minibatches, outputs, value, rows):
     spec = NetworkSpec(5, (8,), "relu", *outputs)
-    an_agent = Agent(spec, resolve(Config(advantages="gae", num_minibatches=minibatches)))
+    an_agent = Agent(spec, resolve(Config(advantages="gae", num_minibatches=minibatches, clip_vloss=True)))
     batch = batch_for(spec, 12)
     array = getattr(batch, rows).copy()
     array.reshape(-1)[7] = value
@@ -182,5 +184,56 @@ def test_a_parameter_that_is_not_finite_is_found_however_the_losses_compare():
     for place in range(0, spec.size, 7):
         an_agent = Agent(spec, resolve(Config()))
         an_agent.parameters[place] = np.nan
+        batch = dataclasses.replace(batch_for(spec), returns=None, values=None)
         with pytest.raises(FloatingPointError):
-            an_agent.update(dataclasses.replace(batch_for(spec), returns=None, values=None), 0, 1e-3, 0.1)
+            an_agent._update.take(batch, GradientSteps(0, 1e-3, 0.1, 1, None, np.array([12])))
+
+
+@pytest.mark.parametrize("action", [3.0, -1.0, 1e9, np.nan])
+def test_an_action_that_is_no_choice_is_refused(action):
+    """Compiled code would read and write beside its arrays."""
+    spec = NetworkSpec(5, (8,), "tanh", "categorical", 2, (2, 3))
+    an_agent, batch = Agent(spec, resolve(Config(advantages="gae"))), batch_for(spec)
+    batch.actions[5, 1] = action
+    with pytest.raises(ValueError, match=r"an action that is none of \[2, 3\] choices"):
+        an_agent.update(batch, 0, 1e-3, 0.1)
+
+
+@pytest.mark.parametrize("component", [3, -1])
+def test_a_component_that_is_none_is_refused(component):
+    spec = NetworkSpec(5, (8,), "tanh", "gaussian", 2, components=3)
+    an_agent, batch = Agent(spec, resolve(Config(components=3))), gate_batch_for(spec)
+    batch.gate.components[5] = component
+    with pytest.raises(ValueError, match="a component that is none of 3"):
+        an_agent.update(batch, 0, 1e-3, 0.1)
+
+
+CASES = [
+    {"env": "rosenbrock"},
+    {"env": "rosenbrock", "components": 3},
+    {"env": "tests.problems:modes", "components": 4},
+    {"env": "CartPole-v1"},
+    {"env": "Pendulum-v1", "num_minibatches": 3, "target_kl": 0.1, "clip_vloss": True, "max_grad_norm": 1},
+    {"env": "rosenbrock", "evaluations": 60},
+]
+
+
+@pytest.mark.parametrize("changes", CASES, ids=str)
+def test_nothing_is_compiled_once_a_run_has_begun(changes, tmp_path):
+    steps = {} if "evaluations" in changes else {"training_steps": 2}
+    config = Config(hidden_sizes=(4,), drivers=0, update_epochs=2, **(steps | changes))
+    with Trainer(resolve(config), tmp_path / "run", quiet=True) as trainer:
+        known = [len(function.signatures) for function in (update, values_of, rolled_out, correlation_sums)]
+        for _ in trainer:
+            pass
+    assert known[0] > 0
+    assert [len(function.signatures) for function in (update, values_of, rolled_out, correlation_sums)] == known
+
+
+@pytest.mark.parametrize("gradients", ["compiled", "autograd"])
+def test_there_are_no_more_minibatches_than_rows(gradients):
+    spec = NetworkSpec(5, (8,), "tanh", "gaussian", 2)
+    an_agent = Agent(spec, resolve(Config(advantages="gae", num_minibatches=8, update_epochs=2, gradients=gradients)))
+    losses = an_agent.update(batch_for(spec, 5), 0, 1e-3, 0.1)
+    assert an_agent.adam.steps == 10
+    assert all(map(np.isfinite, losses.values()))

@@ -2,22 +2,39 @@
 
 import dataclasses
 
+import numba
 import numpy as np
 import pytest
 from scipy.special import log_softmax
 
 from actors import NetworkSpec
+from ppo.algorithm.compiled import heads
+from ppo.algorithm.compiled.compiler import SETTINGS
 from ppo.algorithm.components import (
     GateBatch,
     acted_components,
     component_advantages,
     component_means,
     first_means,
-    gate_slopes,
     pair_advantages,
     slot_weights,
 )
 from tests.ppo.algorithm.batches import gate_batch_for
+
+
+@numba.njit(**SETTINGS)
+def compiled_slopes(logits, facts, live, loss, slopes, stats):
+    heads.gate_slopes(logits, facts, live, loss, slopes, stats)
+
+
+def gate_slopes(logits, batch, clip_coef):
+    """Returns the slopes of the gate's loss at its logits, and the loss, by the compiled function."""
+    facts, slopes, stats = np.zeros((len(logits), heads.FACTS)), np.zeros(logits.shape), np.zeros(heads.STATS)
+    facts[:, heads.COMPONENT], facts[:, heads.GATE_LOGPROB] = batch.components, batch.logprobs
+    facts[:, heads.GATE_ADVANTAGE], facts[:, heads.GATE_WEIGHT] = batch.advantages, batch.weights
+    compiled_slopes(logits, facts, batch.live, heads.Loss(0.0, clip_coef, 0.0, 0.0, False, False), slopes, stats)
+    return slopes, stats[heads.GATE_LOSS]
+
 
 INSIDE = np.zeros((2, 4, 1))  # actions within the bounds
 F = np.array([[1.0, 2.0, 900.0, 800.0], [5.0, 3.0, -7.0, -6.5]])  # two slots of two pairs

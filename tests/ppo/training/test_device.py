@@ -9,6 +9,7 @@ import json
 import os
 import sys
 
+import numba
 import pytest
 import torch
 
@@ -18,7 +19,7 @@ from ppo.algorithm.device import gpu_of
 from ppo.algorithm.model import make_learner
 from ppo.config.file import read_config
 from ppo.training import device as module
-from ppo.training.device import gpu_in_use, pays_on_gpu, ranges, settled, why_no_gpu
+from ppo.training.device import gpu_in_use, pays_on_gpu, prepared, ranges, settled, why_no_gpu
 from ppo.training.job import make_job
 from ppo.training.one_slot import SlotOfRun
 from ppo.training.run_dir import RunDir
@@ -80,6 +81,23 @@ def test_without_numba_a_new_run_has_autograds_gradients_says_so_and_stores_it(w
     assert told[0].endswith("; pip install numba")
     assert read_config("run/config.json").gradients == "autograd"
     assert "Numba" not in command(*TINY, "--env", "sphere", "--gradients", "autograd", "--run-dir", "asked")[1]
+
+
+def test_where_numba_is_kept_from_compiling_a_new_run_has_autograds_gradients(monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert settled(resolve(Config())).gradients == "autograd"
+    with pytest.raises(UsageError, match="asks for compiled gradient steps, and NUMBA_DISABLE_JIT keeps Numba from"):
+        settled(resolve(Config(gradients="compiled")))
+
+
+def test_what_goes_wrong_while_it_is_prepared_is_seen_where_it_is_used(capsys):
+    class Failing:
+        def prepare(self):
+            raise OSError("no room")
+
+    with prepared(Failing(), asked=False):
+        pass
+    assert capsys.readouterr().err == ""
 
 
 def test_without_numba_a_run_that_was_begun_with_it_does_not_go_on(command, monkeypatch):
