@@ -8,9 +8,10 @@ from actors.job import Kind
 from actors.law import Law
 from actors.policy import Policy
 from ppo.algorithm.learner import Learner, policy_spec
-from ppo.algorithm.model import ModelLearner, make_learner
+from ppo.algorithm.model import make_learner
 from ppo.algorithm.model.candidates import CandidatesLearner
 from ppo.algorithm.model.gaussian_process import GaussianProcess
+from ppo.algorithm.model.learner import ModelLearner
 from ppo.config import budget
 from tests.ppo.algorithm.model.test_learner import collect, doubt, learner_and_collector, trained
 
