@@ -8,15 +8,13 @@ from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
 from ppo.algorithm.autograd_update import AutogradUpdate
 from ppo.algorithm.components import first_means, frozen, label_components
-from ppo.algorithm.gradient_steps import GradientSteps, Update
+from ppo.algorithm.gradient_steps import LOGGED, GradientSteps, Update
 from ppo.algorithm.losses import Batch
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
 from ppo.algorithm.not_finite import check_array
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
 from ppo.config import ResolvedConfig
-
-LOGGED = ("policy_loss", "value_loss", "gate_loss", "entropy", "approx_kl", "clipfrac")
 
 
 class Agent:
@@ -119,8 +117,9 @@ class Agent:
             NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.
         """
         config, before = self.config, self.parameters.copy()
-        order, ends = self._order(len(batch.obs), step, epochs or config.update_epochs)
-        steps = GradientSteps(step, learning_rate, std_floor, epochs or config.update_epochs, order, ends)
+        epochs = epochs or config.update_epochs
+        order, ends = self._order(len(batch.obs), step, epochs)
+        steps = GradientSteps(step, learning_rate, std_floor, epochs, order, ends)
         stats, initial_logratio = self._update.take(batch, steps)
         if config.update_damping:
             self.damping.damp(self.parameters, before, learning_rate)

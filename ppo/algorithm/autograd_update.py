@@ -1,60 +1,43 @@
 """The gradient steps by torch's autograd, in float64: slower on small networks than the compiled ones, and readable."""
 
-import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
 
-from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
 from ppo.algorithm.device import fetched, sent
-from ppo.algorithm.gradient_steps import GradientSteps, Taken
+from ppo.algorithm.gradient_steps import GradientSteps, Taken, Update
 from ppo.algorithm.losses import (
     Batch,
     clipped_surrogate,
     gate_surrogate,
-    normalised_advantages,
     ratio_statistics,
     reinforce_loss,
     value_loss,
 )
 from ppo.algorithm.network import forward, gate_logprobs, logprobs_and_entropy
 from ppo.algorithm.not_finite import check_minibatch
-from ppo.config import ResolvedConfig
 
 
-class AutogradUpdate:
-    """Gradient steps by torch on a device, as ``ppo.algorithm.gradient_steps.Update`` takes them.
+class AutogradUpdate(Update):
+    """Gradient steps by torch on a device.
 
     The device has parameters of its own, on the processor too: an update begins with the agent's and ends with giving
     them back.
 
-    Args:
-        policy, value: the networks; ``parameters`` holds the policy's and then the value's, if there is one.
-        parameters: the agent's, ``[policy.size + value.size]``, float64.
-        frozen: which of the policy's parameters are not trained, ``[policy.size]`` of bool; None where all are.
-        config: what to train.
-
     Attributes:
         device: where it computes.
         parameters: what an update changes, on the device.
-        adam: the optimiser.
     """
 
-    def __init__(
-        self,
-        policy: NetworkSpec,
-        value: NetworkSpec | None,
-        parameters: torch.Tensor,
-        frozen: np.ndarray | None,
-        config: ResolvedConfig,
-    ):
-        self.policy, self.value, self.config = policy, value, config
-        self.device = torch.device(config.device)
-        self._given, self.parameters = parameters, parameters.to(self.device, copy=True)
-        self.adam = Adam(len(parameters), np.float64, self.device)
-        self._frozen = None if frozen is None else sent(frozen, self.device)
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.device = torch.device(self.config.device)
+        self.parameters = self._given.to(self.device, copy=True)
+        self.adam = Adam(len(self.parameters), np.float64, self.device)
+        self._untrained = None if self._frozen is None else sent(self._frozen, self.device)
 
     def prepare(self) -> None:
         """There is nothing to do."""
@@ -78,8 +61,8 @@ class AutogradUpdate:
             losses = []
             for minibatch in self._minibatches(batch, steps, epoch):
                 gradient, stat = self.gradient(minibatch, steps.std_floor, log)
-                if self._frozen is not None:
-                    gradient[: len(self._frozen)][self._frozen] = 0.0
+                if self._untrained is not None:
+                    gradient[: len(self._untrained)][self._untrained] = 0.0
                 norm = float(gradient @ gradient) ** 0.5
                 check_minibatch(steps.key, minibatch, stat, norm)
                 if initial_logratio is None:
@@ -131,12 +114,6 @@ class AutogradUpdate:
             return
         for index in steps.minibatches(epoch):
             yield self._prepared(batch.rows(sent(index, self.device)))
-
-    def _prepared(self, minibatch: Batch) -> Batch:
-        """Normalises the advantages of a minibatch, if they are to be."""
-        if not self.config.norm_adv:
-            return minibatch
-        return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))
 
     def _limited(self, gradient: torch.Tensor, norm: float) -> torch.Tensor:
         """Scales the gradient down, in place, where its norm is above the limit."""

@@ -5,54 +5,39 @@ float32 the gradient is off by 1e-7 of itself, a ratio of probabilities at a std
 them, and the value network, is float32.
 """
 
-import dataclasses
+from typing import Any
 
 import numpy as np
 import scipy.linalg  # noqa: F401  loads the BLAS that Numba takes, before the number of its threads is limited
-import torch
 from numpy.typing import DTypeLike
 
-from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
 from ppo.algorithm.compiled.heads import FACTS, MAX_LOGRATIO, STATS, Loss
 from ppo.algorithm.compiled.update import Limits, update, values_of
-from ppo.algorithm.gradient_steps import GradientSteps, Taken
-from ppo.algorithm.losses import Batch, normalised_advantages
+from ppo.algorithm.gradient_steps import LOGGED, GradientSteps, Taken, Update
+from ppo.algorithm.losses import Batch
+from ppo.algorithm.network import layer_sizes
 from ppo.algorithm.not_finite import check_minibatch
-from ppo.config import ResolvedConfig
 
-LOGGED = ("policy_loss", "value_loss", "gate_loss", "entropy", "approx_kl", "clipfrac", "max_logratio")
+NAMES = (*LOGGED, "max_logratio")
 """What the losses of a step are called, in the order of ``ppo.algorithm.compiled.heads``."""
-assert len(LOGGED) == STATS
+assert len(NAMES) == STATS
 
 
-class CompiledUpdate:
-    """Compiled gradient steps, as ``ppo.algorithm.gradient_steps.Update`` takes them.
+class CompiledUpdate(Update):
+    """Compiled gradient steps.
 
     Args:
-        policy, value: the networks; ``parameters`` holds the policy's and then the value's, if there is one.
-        parameters: the agent's, ``[policy.size + value.size]``, float64.
-        frozen: which of the policy's parameters are not trained, ``[policy.size]`` of bool; None where all are.
-        config: what to train.
         dtype: type of the value network and of the gradient.
-
-    Attributes:
-        adam: the optimiser.
     """
 
-    def __init__(
-        self,
-        policy: NetworkSpec,
-        value: NetworkSpec | None,
-        parameters: torch.Tensor,
-        frozen: np.ndarray | None,
-        config: ResolvedConfig,
-        dtype: DTypeLike = np.float32,
-    ):
-        self.policy, self.value, self.config, self._dtype = policy, value, config, dtype
-        self.adam = Adam(len(parameters), dtype)
-        self._parameters, self._frozen = parameters.numpy(), frozen
-        self._networks = _sizes(policy), None if value is None else _sizes(value), policy.activation == "relu"
+    def __init__(self, *given: Any, dtype: DTypeLike = np.float32):
+        super().__init__(*given)
+        policy, value, self._dtype = self.policy, self.value, dtype
+        self._parameters = self._given.numpy()
+        self.adam = Adam(len(self._parameters), dtype)
+        of_value = None if value is None else layer_sizes(value)
+        self._networks = layer_sizes(policy), of_value, policy.activation == "relu"
         self._choices = np.array(policy.choices, np.int64) if policy.head == "categorical" else None
 
     def prepare(self) -> None:
@@ -120,21 +105,14 @@ class CompiledUpdate:
     def _named(self, stats: np.ndarray) -> dict[str, float]:
         """Returns the losses of a step by name, those that there are."""
         absent = {"value_loss": self.value is None, "gate_loss": self.policy.components == 1}
-        return {name: one for name, one in zip(LOGGED, stats.tolist(), strict=True) if not absent.get(name)}
+        return {name: one for name, one in zip(NAMES, stats.tolist(), strict=True) if not absent.get(name)}
 
     def _minibatch(self, batch: Batch, steps: GradientSteps, step: int) -> Batch:
         """Returns the minibatch of a gradient step."""
         if steps.order is not None:
             epoch, k = divmod(step, len(steps.ends))
             batch = batch.rows(list(steps.minibatches(epoch))[k])
-        if self.config.norm_adv:
-            return dataclasses.replace(batch, advantages=normalised_advantages(batch.advantages))
-        return batch
-
-
-def _sizes(spec: NetworkSpec) -> np.ndarray:
-    """Returns the sizes of a network's layers, the input's first."""
-    return np.array([spec.obs_dim, *(outputs for _, outputs in spec.layers)])
+        return self._prepared(batch)
 
 
 def _facts(batch: Batch) -> np.ndarray:

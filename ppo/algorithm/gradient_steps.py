@@ -1,13 +1,21 @@
 """The gradient steps of a training step: what is given to those of torch and the compiled ones, and what they show."""
 
+import abc
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+import torch
 
+from actors.snapshot import NetworkSpec
 from ppo.algorithm.adam import Adam
-from ppo.algorithm.losses import Batch
+from ppo.algorithm.losses import Batch, normalised_advantages
+from ppo.config import ResolvedConfig
+
+LOGGED = ("policy_loss", "value_loss", "gate_loss", "entropy", "approx_kl", "clipfrac")
+"""Losses of a gradient step that are logged, those that there are."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,14 @@ class Taken(NamedTuple):
     initial_logratio: float
 
 
-class Update(Protocol):
+class Update(abc.ABC):
     """A way to compute values and gradients, and to take the steps; the losses are those of ``ppo.algorithm.losses``.
+
+    Args:
+        policy, value: the networks; ``parameters`` holds the policy's and then the value's, if there is one.
+        parameters: the agent's, ``[policy.size + value.size]``, float64.
+        frozen: which of the policy's parameters are not trained, ``[policy.size]`` of bool; None where all are.
+        config: what to train.
 
     Attributes:
         adam: the optimiser.
@@ -58,15 +72,35 @@ class Update(Protocol):
 
     adam: Adam
 
+    def __init__(
+        self,
+        policy: NetworkSpec,
+        value: NetworkSpec | None,
+        parameters: torch.Tensor,
+        frozen: np.ndarray | None,
+        config: ResolvedConfig,
+    ):
+        self.policy, self.value, self.config = policy, value, config
+        self._given, self._frozen = parameters, frozen
+
+    @abc.abstractmethod
     def prepare(self) -> None:
         """Does what the first training step would wait for otherwise."""
 
+    @abc.abstractmethod
     def values(self, obs: np.ndarray) -> np.ndarray:
         """Returns V of normalised observations, ``[n]``, float64."""
 
+    @abc.abstractmethod
     def take(self, batch: Batch, steps: GradientSteps) -> Taken:
         """Takes the gradient steps; changes the agent's parameters in place.
 
         Raises:
             NotFiniteError: a loss or a gradient is not finite; the state is that in the middle of it.
         """
+
+    def _prepared(self, minibatch: Batch) -> Batch:
+        """Normalises the advantages of a minibatch, if they are to be."""
+        if not self.config.norm_adv:
+            return minibatch
+        return dataclasses.replace(minibatch, advantages=normalised_advantages(minibatch.advantages))

@@ -99,3 +99,8 @@ def logprobs_and_entropy(
     log_std = 0.5 * torch.log(std_floor**2 + torch.exp(2 * raw))
     logprobs = -0.5 * ((actions - mean) / log_std.exp()) ** 2 - log_std - LOG_SQRT_2PI
     return logprobs.sum(-1), (log_std + LOG_SQRT_2PI + 0.5).sum(-1)
+
+
+def layer_sizes(spec: NetworkSpec) -> np.ndarray:
+    """Returns the sizes of a network's input, hidden layers and output, as compiled functions take them."""
+    return np.array([spec.obs_dim, *(outputs for _, outputs in spec.layers)])

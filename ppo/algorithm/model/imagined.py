@@ -12,6 +12,7 @@ from actors.rollout import Collector
 from actors.trajectory import Trajectory
 from ppo.algorithm.model.gaussian_process import GaussianProcess
 from ppo.algorithm.model.surrogate import Surrogate
+from ppo.algorithm.network import layer_sizes
 
 IMAGINED_SLOTS = 24
 
@@ -68,12 +69,17 @@ class CompiledImagining(Imagining):
         from ppo.algorithm.compiled.imagined import rolled_out
 
         snapshot, spec, knobs = policy.snapshot, policy.spec, policy.spec.action_dim
-        sizes = np.array([spec.obs_dim, *(outputs for _, outputs in spec.layers)])
         bounds = np.full((len(obs), knobs), -1.0), np.full((len(obs), knobs), 1.0)
         if self._limit is not None:
             bounds = self._limit.bounds(obs[:, knobs:])
         low, high = (np.array(bound, order="C") for bound in bounds)
-        network = np.array(snapshot.theta), sizes, spec.activation == "relu", spec.components, policy.live
+        network = (
+            np.array(snapshot.theta),
+            layer_sizes(spec),
+            spec.activation == "relu",
+            spec.components,
+            policy.live,
+        )
         steps, drawn = np.array(spec.steps or (0.0,) * knobs), np.array(noise, order="C")
         return rolled_out(*network, float(snapshot.std_floor), np.array(obs), drawn, low, high, steps)
 

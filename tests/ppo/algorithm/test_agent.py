@@ -187,7 +187,7 @@ def test_torch_has_parameters_of_its_own_and_takes_over_the_agents_each_time():
 def test_an_update_by_torch_is_the_compiled_one_in_full_precision(changes):
     ours, theirs = (agent(gradients=how, **changes) for how in ("compiled", "autograd"))
     given = ours.policy, ours.value, torch.from_numpy(ours.parameters), None, ours.config
-    ours._update = CompiledUpdate(*given, np.float64)
+    ours._update = CompiledUpdate(*given, dtype=np.float64)
     for step in range(3):
         losses = [one.update(batch_for(SPECS[0], seed=step), step, 1e-2, 0.1) for one in (ours, theirs)]
         assert losses[1] == pytest.approx(losses[0], rel=1e-8, abs=1e-10)

@@ -29,7 +29,7 @@ def both(spec, config, seed=0, with_value=True):
     parameters += 0.4 * torch.randn(len(parameters), generator=rng, dtype=torch.float64)
     plain = dataclasses.replace(config, norm_adv=False, max_grad_norm=0.0)  # so that the step shows the gradient
     given = spec, value, parameters, None, plain
-    return [AutogradUpdate(*given), CompiledUpdate(*given, np.float64), CompiledUpdate(*given)]
+    return [AutogradUpdate(*given), CompiledUpdate(*given, dtype=np.float64), CompiledUpdate(*given)]
 
 
 def by_autograd(reference, batch, std_floor):
