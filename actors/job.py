@@ -58,6 +58,9 @@ class Task:
 class Job:
     """What stays the same over a run; it is sent once to each driver.
 
+    Runs that differ by their seed may share their rounds: those of the first one come first, in the order of its slots,
+    then those of the second one, and so on.
+
     Attributes:
         problem: the environment.
         sampler: as ``--sampler`` gives it; ``env`` for the environment's own starts.
@@ -78,6 +81,8 @@ class Job:
         keep_failures: whether evaluations of f that fail are kept as NaN; else one ends the round.
         limit: how far knobs that are evaluated may lie from those of a start law; None for no limit.
         drivers: among how many drivers the evaluations are shared that may be under way at once.
+        beside: the jobs of other runs whose slots are run in the same rounds; they have other seeds, and what follows
+            from them.
     """
 
     problem: Problem
@@ -99,6 +104,7 @@ class Job:
     keep_failures: bool = False
     limit: StepLimit | None = None
     drivers: int = 1
+    beside: "tuple[Job, ...]" = ()
 
     @functools.cached_property
     def description(self) -> Description:
@@ -114,8 +120,27 @@ class Job:
             return None
         return self.eval_starts if kind == Kind.EVALUATE else self.check_starts
 
+    @property
+    def runs(self) -> "tuple[Job, ...]":
+        """The jobs of all runs that share the rounds, this one's first."""
+        return self, *self.beside
+
+    def shares(self, task: Task) -> "list[Share]":
+        """Returns the shares of the runs in a task, in order."""
+        slots = self.run_slots(task.kind)
+        shares = []
+        for run in range(task.start // slots, (task.stop - 1) // slots + 1):
+            first, last = max(task.start, run * slots), min(task.stop, (run + 1) * slots)
+            rows, own = slice(first - task.start, last - task.start), slice(first - run * slots, last - run * slots)
+            shares.append(Share(run, self.runs[run], rows, own))
+        return shares
+
     def slots(self, kind: Kind) -> int:
-        """Returns the number of slots of a round of this kind."""
+        """Returns the number of slots of a round of this kind, of all runs."""
+        return len(self.runs) * self.run_slots(kind)
+
+    def run_slots(self, kind: Kind) -> int:
+        """Returns the number of slots that one run has in a round of this kind."""
         if kind in SAMPLED:
             return self.pairs if kind == Kind.PAIR else self.episodes
         if kind in PLANNED:
@@ -155,3 +180,20 @@ class Job:
         action_dim = described.action_dim + (kind in SAMPLED and self.components > 1)
         constraints = 0 if kind == Kind.IMAGINE else described.constraints  # the model's f has them in it
         return Layout(self.length(kind), described.obs_dim, action_dim, tuning, constraints)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The slots of a task that belong to one run.
+
+    Attributes:
+        number: number of the run.
+        job: the job of the run.
+        rows: which of the task's slots they are.
+        own: which of the run's slots they are.
+    """
+
+    number: int
+    job: Job
+    rows: slice
+    own: slice

@@ -1,6 +1,7 @@
 """Slots of a training step, rolled out: the only place in a run that steps an environment.
 
-``trajectory(i) = rollout(snapshot, seed, step, i)`` whoever runs it, whenever, and whatever slots run beside it.
+``trajectory(i) = rollout(snapshot, seed, step, i)`` whoever runs it, whenever, and whatever slots run beside it, those
+of other runs included.
 """
 
 import contextlib
@@ -9,19 +10,17 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from actors.action_map import ActionMap
 from actors.apart import roll_apart
-from actors.job import PLANNED, SAMPLED, TRAINING, Job, Kind, Task
+from actors.draws import Draws, joined
+from actors.job import PLANNED, SAMPLED, TRAINING, Job, Kind, Share, Task
 from actors.plan import Plan
 from actors.policy import Policy
-from actors.samplers import Sampler, make_sampler
-from actors.seeding import Stream, env_seed, generator, slot_numbers
 from actors.snapshot import Snapshot
+from actors.snapshots import Snapshots, parts_of
 from actors.trajectory import Trajectory
-from env.errors import UsageError
 from env.objectives import Objective
 from env.objectives.returned import Failures
 from env.randomness import OWN_RANDOMNESS, set_randomness
@@ -29,8 +28,6 @@ from env.starts import Row
 from env.tuning import TuningVectorEnv
 
 ALL = slice(None)
-REAL = Stream.ENV, Stream.STARTS, Stream.ACTIONS
-IMAGINED = Stream.IMAGINED_ENV, Stream.IMAGINED_STARTS, Stream.IMAGINED_ACTIONS
 
 
 class Collector:
@@ -42,7 +39,8 @@ class Collector:
         objective: the objective f of a tuning problem; None to make the problem's own.
 
     Attributes:
-        policy: the current policy; None before the first snapshot.
+        policies: the current policies, one for each run; none before the first snapshot.
+        draws: what is random.
         failures: lets evaluations of the problem's own objective fail, where the job keeps them; else None.
 
     Raises:
@@ -52,11 +50,11 @@ class Collector:
     def __init__(self, job: Job, driver: int = 0, objective: Objective | None = None):
         self.job = job
         self.driver = driver
-        self.policy: Policy | None = None
-        self._choices, self._action_dim = job.description.choices, job.description.action_dim
+        self.policies: list[Policy] = []
+        self._action_dim = job.description.action_dim
         self._action_map = ActionMap(job.description.action_space)
         self._layouts = {kind: job.layout(kind) for kind in Kind}
-        self._sampler = job_sampler(job)
+        self.draws = Draws(job)
         self.failures = Failures() if job.keep_failures and objective is None else None
         self._objective = objective or job.problem.objective()
         self._waits = self._objective is not None and self._objective.waits
@@ -66,9 +64,15 @@ class Collector:
         self._singles: list[Row] = []
         self._task: Task | None = None
 
-    def update(self, snapshot: Snapshot) -> None:
-        """Takes over a new policy."""
-        self.policy = Policy(snapshot)
+    def update(self, snapshot: Snapshot | Snapshots) -> None:
+        """Takes over the new policies of the runs."""
+        self.policies = [Policy(part) for part in parts_of(snapshot)]
+
+    @property
+    def policy(self) -> Policy:
+        """The current policy of the only run, or of the first one."""
+        assert self.policies, "a snapshot comes before the first task"
+        return self.policies[0]
 
     @property
     def slot(self) -> int | None:
@@ -120,7 +124,6 @@ class Collector:
             The environment, its observations, the trajectory to be recorded, and whether f of the start states is still
             to be evaluated.
         """
-        assert self.policy is not None, "a snapshot comes before the first task"
         self._task = task
         env, options = self._batch(task.stop - task.start), self._options(task)
         starts = self._waits and options.get("evaluate_starts", True)
@@ -128,7 +131,7 @@ class Collector:
             options["evaluate_starts"] = False
         # Seeds take time to make, and given starts leave nothing random in an objective that draws nothing.
         by_seed = "starts" not in options or self._objective is None or self._objective.draws
-        seeds: Any = self._seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
+        seeds: Any = self.draws.seeds(task, np.zeros(task.stop - task.start, int)) if by_seed else None
         # The reset comes before all that can wait: while it waits for an evaluation, the next driver has the core.
         obs, infos = env.reset(seed=seeds, options=options or None)
         trajectory = Trajectory.empty(self._layouts[task.kind], task.stop - task.start)
@@ -140,21 +143,26 @@ class Collector:
 
     def _acting(self, task: Task, trajectory: Trajectory) -> Callable[..., np.ndarray]:
         """Returns what takes a time step, observations and the rows that they are of, and returns their actions."""
-        policy = self.policy
-        assert policy is not None, "there is one"
-        noise = self._noise(task) if task.kind in SAMPLED else None
-        planned = self._plan().actions[task.start : task.stop] if task.kind in PLANNED else None
+        shares = self.job.shares(task)
+        noise = self.draws.noise(task, self.policy.spec.labelled) if task.kind in SAMPLED else None
+        planned = joined(self._plan(share).actions[share.own] for share in shares) if task.kind in PLANNED else None
         start = self._limit if task.kind == Kind.CHECK_CONSTANT else None
 
         def act(t: int, obs: np.ndarray, rows: np.ndarray | slice = ALL) -> np.ndarray:
             trajectory.obs[rows, t] = obs
-            if planned is not None:
-                knobs = planned[rows]
-            elif noise is None:
-                knobs = policy.mode(obs) if start is None else start.start_knobs(obs[:, start.knobs :])
-            else:
-                knobs, trajectory.logprobs[rows, t] = policy.act(obs, noise[rows, t], t // 2)
-            trajectory.actions[rows, t, : knobs.shape[1]] = knobs
+            for share in shares:
+                some, of_run = _part(rows, share, len(shares))  # of the observations, and of the task
+                if isinstance(of_run, np.ndarray) and not len(of_run):
+                    continue
+                if planned is not None:
+                    knobs = planned[of_run]
+                elif noise is None:
+                    policy = self.policies[share.number]
+                    knobs = policy.mode(obs[some]) if start is None else start.start_knobs(obs[some, start.knobs :])
+                else:
+                    policy = self.policies[share.number]
+                    knobs, trajectory.logprobs[of_run, t] = policy.act(obs[some], noise[of_run, t], t // 2)
+                trajectory.actions[of_run, t, : knobs.shape[1]] = knobs
             return self._action_map(trajectory.actions[rows, t, : self._action_dim])
 
         return act
@@ -167,7 +175,7 @@ class Collector:
         try:
             with OWN_RANDOMNESS:
                 # All rows draw from it, so that it is keyed for the task alone: no two drivers are to draw alike.
-                set_randomness(self._seeds(task.alone(), np.zeros(1, int))[0])
+                set_randomness(self.draws.seeds(task.alone(), np.zeros(1, int))[0])
                 yield from roll_apart(tuning, obs, trajectory, self._acting(task, trajectory), starts, self._at_once)
         finally:
             tuning.abandon()
@@ -186,13 +194,16 @@ class Collector:
             if task.kind not in TRAINING and episode.all():
                 break  # the first episode of each slot is all that counts
             if ended.any() and t + 1 < time_steps:
-                seeds: Any = self._seeds(task, episode)  # a list, which vector environments take and their type omits
+                seeds: Any = self.draws.seeds(
+                    task, episode
+                )  # a list, which vector environments take and their type omits
                 obs, _ = env.reset(seed=seeds, options={"reset_mask": ended})
 
-    def _plan(self) -> Plan:
-        """Returns the plan of the current round."""
-        assert self.policy is not None and self.policy.snapshot.plan is not None, "a planned round has a plan"
-        return self.policy.snapshot.plan
+    def _plan(self, share: Share) -> Plan:
+        """Returns the plan of a run for the current round."""
+        plan = self.policies[share.number].snapshot.plan
+        assert plan is not None, "a planned round has a plan"
+        return plan
 
     def _batch(self, rows: int) -> VectorEnv:
         """Returns the environment for so many rows; those of all numbers of rows share their single environments."""
@@ -203,45 +214,21 @@ class Collector:
             )
         return self._batches[rows]
 
-    def _noise(self, task: Task) -> np.ndarray:
-        """Draws the action noise of the slots, ``[n, T, action_dim]``."""
-        method = "random" if self._choices else "standard_normal"
-        _, _, stream = _streams(task.kind)
-        key = (self.job.seed, task.step, stream)
-        shape = (self.job.length(task.kind), self._action_dim)
-        noise = slot_numbers(method, key, self.job.slots(task.kind), slice(task.start, task.stop), shape)
-        if self.policy is not None and self.policy.spec.labelled:
-            noise[..., self.policy.spec.labelled] = 0.0  # each component keeps its label
-        if self.job.mirrored and not self._choices:
-            noise[:, 1::2] = -noise[:, : shape[0] - 1 : 2]
-        return noise
-
-    def _seeds(self, task: Task, episode: np.ndarray) -> list[int]:
-        """Returns the environment's seed for the given episode of each slot."""
-        # Evaluation repeats the same episodes every time, so that two versions differ by the policy alone.
-        step, stream = (task.step, _streams(task.kind)[0]) if task.kind in TRAINING else (0, Stream.EVAL_ENV)
-        slots = range(task.start, task.stop)
-        return [env_seed(self.job.seed, step, stream, i, int(j)) for i, j in zip(slots, episode, strict=True)]
-
     def _options(self, task: Task) -> dict:
         """Returns the options of the first reset, which have no starts where the environment draws its own."""
-        rows = slice(task.start, task.stop)
+        shares = self.job.shares(task)
         if task.kind in PLANNED:
-            return {"starts": self._plan().starts[rows], "evaluate_starts": False}
+            starts = joined(self._plan(share).starts[share.own] for share in shares)
+            return {"starts": starts, "evaluate_starts": False}
         if task.kind not in SAMPLED:
-            starts = self.job.starts(task.kind)
-            return {} if starts is None else {"starts": starts[rows], "evaluate_starts": False}
-        if self._sampler is None:
+            if self.job.starts(task.kind) is None:
+                return {}
+            fixed = joined(cast(np.ndarray, share.job.starts(task.kind))[share.own] for share in shares)
+            return {"starts": fixed, "evaluate_starts": False}
+        drawn = self.draws.starts(task, self.policies)
+        if drawn is None:
             return {} if self._objective is None else {"evaluate_starts": self.job.evaluate_starts}
-        _, stream, _ = _streams(task.kind)
-        rng, slots = generator(self.job.seed, task.step, stream), self.job.slots(task.kind)
-        starts = self._sampler.sample(slots, rng, self.policy, rows)  # type: ignore[arg-type]
-        if starts.shape != (task.stop - task.start, self._sampler.dims):
-            raise ValueError(
-                f"{type(self._sampler).__name__}.sample returned {starts.shape} for rows {task.start} to "
-                f"{task.stop - 1} of {slots} starts in {self._sampler.dims} dimensions"
-            )
-        return {"starts": starts, "evaluate_starts": self.job.evaluate_starts}
+        return {"starts": drawn, "evaluate_starts": self.job.evaluate_starts}
 
     def close(self) -> None:
         """Closes the environments, each once, also where another one fails to close."""
@@ -250,33 +237,14 @@ class Collector:
                 stack.callback(batch.close)
 
 
-def job_sampler(job: Job) -> Sampler | None:
-    """Makes the start sampler of a job; None where the environment's own starts are used.
-
-    Raises:
-        UsageError: the sampler does not suit the environment.
-    """
-    if job.sampler == "env":
-        return None
-    space, observed = job.description.start_space, job.description.observation_space
-    if space is None:
-        raise UsageError(
-            f"--sampler {job.sampler}: the starts of --env {job.problem.env} cannot be set; use --sampler env, its own"
-        )
-    if not isinstance(space, spaces.Box) or len(space.shape) != 1 or not space.is_bounded():
-        raise UsageError(f"--env {job.problem.env}: its start_space {space} must be a bounded Box of one dimension")
-    sampler = make_sampler(job.sampler, space.low, space.high, job.candidates)
-    if sampler.asks_policy and space.shape != observed.shape:
-        raise UsageError(
-            f"--sampler {job.sampler}: asks the policy about starts, and those of --env {job.problem.env} are not "
-            f"observations; use random or lhs"
-        )
-    return sampler
-
-
-def _streams(kind: Kind) -> tuple[Stream, Stream, Stream]:
-    """Returns the streams of a training slot: the environment's, that of starts and that of actions."""
-    return IMAGINED if kind == Kind.IMAGINE else REAL
+def _part(rows: np.ndarray | slice, share: Share, shares: int) -> tuple[Any, Any]:
+    """Returns which of some rows of a task are a run's, as places among them and as rows of the task."""
+    if shares == 1:
+        return ALL, rows
+    if isinstance(rows, slice):
+        return share.rows, share.rows
+    some = (rows >= share.rows.start) & (rows < share.rows.stop)
+    return some, rows[some]
 
 
 def _finish(env: Any, trajectory: Trajectory, rows: np.ndarray | slice = ALL) -> None:

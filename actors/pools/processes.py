@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 
+from actors.draws import job_sampler
 from actors.job import Job
 from actors.pools.dealing import DealingPool
 from actors.pools.driver import HandleSelector, ProcessHandle, clean_start, driver_context
@@ -21,7 +22,6 @@ from actors.pools.fleet import Event
 from actors.pools.keeper import ENDS_SESSIONS, Keeper
 from actors.pools.leftovers import sweep, temporary_directory
 from actors.pools.shared_snapshot import SharedSnapshot
-from actors.rollout import job_sampler
 
 CLOSE_SECONDS = 10.0
 """How long all drivers together may take to close their environments, unless a job says otherwise."""

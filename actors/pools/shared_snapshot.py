@@ -6,7 +6,7 @@ from multiprocessing.shared_memory import SharedMemory
 from actors.pools.leftovers import make_shared_memory
 from actors.pools.protocol import MessageError, pack_block, unpack_block
 from actors.rollout import Collector
-from actors.snapshot import Snapshot
+from actors.snapshots import read_snapshots
 
 
 class SharedSnapshot:
@@ -77,16 +77,16 @@ class SnapshotReader:
                 self.close()
                 self._memory = SharedMemory(name)
             assert self._memory.buf is not None, "it is open"
-            self.collector.update(Snapshot.from_bytes(self._memory.buf[:length]))
+            self.collector.update(read_snapshots(self._memory.buf[:length]))
         elif len(content) == length:
-            self.collector.update(Snapshot.from_bytes(bytes(content)))
+            self.collector.update(read_snapshots(bytes(content)))
         else:
             raise MessageError(f"{len(content)} bytes of a snapshot of {length}")
         self.edition = edition
 
     def close(self) -> None:
         """Releases the shared memory."""
-        self.collector.policy = None  # which has views of it
+        self.collector.policies = []  # which have views of it
         if self._memory is not None:
             self._memory.close()
             self._memory = None

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from actors import NetworkSpec, Snapshot
+from actors.draws import job_sampler
 from actors.job import PLANNED, Job, Kind, Task
 from actors.policy import centre_states
-from actors.rollout import Collector, job_sampler
+from actors.rollout import Collector
 from env import Problem, UsageError
 from tests.actors.mixtures import mixture, random_plan
 from tests.chance import CountedEnv
@@ -94,9 +95,9 @@ def test_mirrored_noise_is_that_of_the_step_before_negated(time_steps):
     for t in range(0, time_steps - 1, 2):
         assert (sides[:, t] == -sides[:, t + 1]).all()
     assert len(set(sides[:, 0])) == 2
-    noise = made._noise(Task(Kind.COLLECT, 4, 0, 12))
+    noise = made.draws.noise(Task(Kind.COLLECT, 4, 0, 12))
     assert (noise[:, 1] == -noise[:, 0]).all()
-    independent = collector(job(time_steps=time_steps))._noise(Task(Kind.COLLECT, 4, 0, 12))
+    independent = collector(job(time_steps=time_steps)).draws.noise(Task(Kind.COLLECT, 4, 0, 12))
     assert (noise[:, ::2] == independent[:, ::2]).all()  # the others stay as they are
     assert not (independent[:, 1] == -independent[:, 0]).any()
 

@@ -105,7 +105,7 @@ def test_imagined_slots_have_other_starts_and_noise_than_collected_ones(componen
     noise = []
     for kind in (Kind.COLLECT, Kind.IMAGINE):
         made = Collector(a_job)
-        noise.append(made._noise(Task(kind, 4, 0, 10)))
+        noise.append(made.draws.noise(Task(kind, 4, 0, 10)))
     assert not np.isin(np.abs(noise[0]), np.abs(noise[1])).any()
     again = trajectory(a_job, Kind.IMAGINE)
     assert again.actions.tobytes() == imagined.actions.tobytes()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from actors.draws import job_sampler
 from actors.job import Job
 from actors.pools import protocol
 from actors.pools.base import DriverError
@@ -17,7 +18,6 @@ from actors.pools.cluster.versions import difference, kernel_variables, versions
 from actors.pools.dealing import DealingPool, RemoteError
 from actors.pools.fleet import Event
 from actors.pools.processes import CLOSE_SECONDS, fewer
-from actors.rollout import job_sampler
 from env.errors import UsageError
 
 LOOK_SECONDS = 1.0

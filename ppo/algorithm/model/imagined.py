@@ -53,9 +53,9 @@ class CompiledImagining(Imagining):
 
     def _roll(self, env: VectorEnv, task: Task, obs: np.ndarray, trajectory: Trajectory) -> None:
         """Rolls out all slots from ``obs`` on, and records what happens."""
-        assert self.policy is not None and isinstance(self._objective, Surrogate), "there are both"
+        assert isinstance(self._objective, Surrogate), "it is imagined"
         live, knobs = self.policy.live, self._action_dim
-        states, actions, trajectory.logprobs[:] = self._rolled_out(self.policy, obs, self._noise(task))
+        states, actions, trajectory.logprobs[:] = self._rolled_out(self.policy, obs, self.draws.noise(task))
         trajectory.obs[:], trajectory.final_obs[:] = states[:, :-1], states[:, 1:]
         trajectory.actions[..., :knobs] = actions
         if self.policy.spec.components > 1:

@@ -12,7 +12,9 @@ from tests.actors.pools.rounds import snapshot
 
 def test_snapshots_are_read_as_written_from_a_reused_block():
     held = []
-    collector = types.SimpleNamespace(update=lambda received: held.append(received.to_bytes()), policy="views of it")
+    collector = types.SimpleNamespace(
+        update=lambda received: held.append(received.to_bytes()), policies=["views of it"]
+    )
     shared, reader = SharedSnapshot(), SnapshotReader(collector)
     sent = [snapshot(0), snapshot(1, hidden=(4,)), snapshot(2, hidden=(300, 300))]
     names = []
@@ -23,7 +25,7 @@ def test_snapshots_are_read_as_written_from_a_reused_block():
     assert held == [each.to_bytes() for each in sent]
     assert names[0] == names[1] != names[2]  # the third one is larger than the block
     reader.close()
-    assert collector.policy is None
+    assert not collector.policies
     shared.close()
 
 
