@@ -18,8 +18,7 @@ from actors.draws import Draws, joined
 from actors.job import PLANNED, SAMPLED, TRAINING, Job, Kind, Share, Task
 from actors.plan import Plan
 from actors.policy import Policy
-from actors.snapshot import Snapshot
-from actors.snapshots import Snapshots, parts_of
+from actors.snapshots import AnySnapshot, parts_of
 from actors.trajectory import Trajectory
 from env.objectives import Objective
 from env.objectives.returned import Failures
@@ -64,7 +63,7 @@ class Collector:
         self._singles: list[Row] = []
         self._task: Task | None = None
 
-    def update(self, snapshot: Snapshot | Snapshots) -> None:
+    def update(self, snapshot: AnySnapshot) -> None:
         """Takes over the new policies of the runs."""
         self.policies = [Policy(part) for part in parts_of(snapshot)]
 

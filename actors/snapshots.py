@@ -34,12 +34,16 @@ class Snapshots:
         return _COUNT.pack(MAGIC, len(messages)) + lengths + b"".join(messages)
 
 
-def parts_of(snapshot: Snapshot | Snapshots) -> tuple[Snapshot, ...]:
+AnySnapshot = Snapshot | Snapshots
+"""What is broadcast: the snapshot of a single run, or those of several."""
+
+
+def parts_of(snapshot: AnySnapshot) -> tuple[Snapshot, ...]:
     """Returns the snapshot of each run."""
     return snapshot.parts if isinstance(snapshot, Snapshots) else (snapshot,)
 
 
-def read_snapshots(message: bytes | memoryview) -> Snapshot | Snapshots:
+def read_snapshots(message: bytes | memoryview) -> AnySnapshot:
     """Rebuilds what was broadcast, the snapshot of a single run or several; its arrays are views of the message.
 
     Raises:

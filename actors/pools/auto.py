@@ -9,7 +9,7 @@ from actors.pools.base import Pool, Record, RoundResult
 from actors.pools.dealing import DealingPool
 from actors.pools.processes import cores
 from actors.pools.threads import ThreadPool
-from actors.snapshot import Snapshot
+from actors.snapshots import AnySnapshot
 
 QUICK_ROUNDS = 5  # so many training steps are measured in this process, of which the first is thrown away
 SLOW_SECONDS = 0.1  # unless one takes so long that a single one tells enough
@@ -76,7 +76,7 @@ class AutoPool(Pool):
         self._start_pool = start
         self._pool: Pool = ThreadPool(job, 0, timeout)
         self._measured: list[tuple[float, float]] = []
-        self._snapshot: Snapshot | None = None
+        self._snapshot: AnySnapshot | None = None
         self._measuring = False
         self._slots = 0  # of the round under way
 
@@ -95,7 +95,7 @@ class AutoPool(Pool):
         """Why an evaluation of f failed, the first one that the pool knows of; empty for none."""
         return self._pool.failure
 
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+    def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
         # A round of which slots are recorded already says nothing about what one costs.
         self._measuring = not self.choice and kind in TRAINING and not (record and record.trajectories)
         self._slots = self.job.slots(kind)
@@ -116,10 +116,10 @@ class AutoPool(Pool):
             done = dataclasses.replace(done, collect=done.collect + time.monotonic() - started)
         return done
 
-    def _choose(self, snapshot: Snapshot) -> None:
+    def _choose(self, snapshot: AnySnapshot) -> None:
         """Chooses the number of drivers, and changes over to driver processes if they pay."""
         wall, cpu = min(self._measured[1:] or self._measured)
-        slots = self.job.planned[1] or self.job.slots(Kind.COLLECT)  # of the rounds to come
+        slots = self.job.slots(Kind.PLAN if self.job.planned[1] else Kind.COLLECT)  # of the rounds to come
         most = self.job.description.at_once or MAX_DRIVERS
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
         costs = Costs(wall, cpu, 0.0, cores())
@@ -132,7 +132,7 @@ class AutoPool(Pool):
                 return
         self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
 
-    def _start(self, costs: Costs, slots: int, most: int, snapshot: Snapshot) -> Costs:
+    def _start(self, costs: Costs, slots: int, most: int, snapshot: AnySnapshot) -> Costs:
         """Measures what a task costs, and changes over to driver processes if they pay. Returns all costs."""
         task, most_cores = self._task_seconds(snapshot)
         costs = dataclasses.replace(costs, task=task, cores=most_cores)
@@ -144,7 +144,7 @@ class AutoPool(Pool):
             self._pool = pool
         return costs
 
-    def _task_seconds(self, snapshot: Snapshot) -> tuple[float, int]:
+    def _task_seconds(self, snapshot: AnySnapshot) -> tuple[float, int]:
         """Measures what a task costs beside its slots, on a first driver; returns the cores that drivers have, too."""
         first = self._start_pool(1)
         try:

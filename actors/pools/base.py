@@ -16,7 +16,7 @@ import numpy as np
 
 from actors.job import Job, Kind, Task
 from actors.pools.failed_slots import FailedSlots
-from actors.snapshot import Snapshot
+from actors.snapshots import AnySnapshot
 from actors.trajectory import Layout, Merger, Trajectory
 
 WATCH_SECONDS = 0.1
@@ -34,7 +34,12 @@ class DriverError(RuntimeError):
         message: what happened.
         slot: the slot in which it happened, as a task of its own; None where it is not known.
         mistake: what a method of the user's returned in place of what it must, in one line; empty where it is not that.
+
+    Attributes:
+        run: number of the run that the slot belongs to, where several share their rounds.
     """
+
+    run = 0
 
     def __init__(self, message: str, slot: Task | None = None, mistake: str = ""):
         super().__init__(message)
@@ -127,7 +132,7 @@ class Pool(ABC):
         return self._layouts[kind]
 
     @abstractmethod
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+    def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
         """Deals out the slots of training step ``step`` under the policy of ``snapshot``, but for those recorded."""
 
     @abstractmethod

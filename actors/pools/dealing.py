@@ -23,7 +23,7 @@ from actors.pools.base import WATCH_SECONDS, DriverError, Pool, Record, RoundRes
 from actors.pools.fleet import Event, Fleet, Handle
 from actors.pools.roster import Driver, Roster
 from actors.pools.round import Round, tasks_worth_dealing
-from actors.snapshot import Snapshot
+from actors.snapshots import AnySnapshot
 from actors.trajectory import MergeError, Trajectory
 from env.errors import ContractError
 
@@ -58,7 +58,7 @@ class DealingPool(Pool):
         self._roster = Roster(drivers)
         self._replaced: weakref.WeakSet[Handle] = weakref.WeakSet()
         self._round: Round | None = None
-        self._snapshot: Snapshot | None = None
+        self._snapshot: AnySnapshot | None = None
         self._rounds = 0
         self._slot_costs: dict[Kind, tuple[float, float]] = {}  # of the last round: mean seconds, and their spread
         self._failed_starts, self._closed = 0, False
@@ -76,7 +76,7 @@ class DealingPool(Pool):
         """Number of processor cores that the drivers have."""
         return self._fleet.cores
 
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+    def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
         started = self._fleet.now()
         block, edition = self._fleet.share(snapshot.to_bytes())
         merger = self._merger(kind, snapshot.version, record)
@@ -108,7 +108,7 @@ class DealingPool(Pool):
             self._slot_costs[current.kind] = cost
         return current.result(self._fleet.now())
 
-    def broadcast(self, snapshot: Snapshot) -> float:
+    def broadcast(self, snapshot: AnySnapshot) -> float:
         """Sends a snapshot alone; returns the seconds until every driver, idle before, holds a usable policy."""
         started = self._fleet.now()
         block, edition = self._fleet.share(snapshot.to_bytes())

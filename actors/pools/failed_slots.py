@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from actors.job import Job, Task
 from actors.rollout import Collector
-from actors.snapshot import Snapshot
+from actors.snapshots import AnySnapshot
 from actors.trajectory import Trajectory
 from env.objectives import Objective
 from env.objectives.returned import FAILED
@@ -27,7 +27,7 @@ class FailedSlots:
         self._job = dataclasses.replace(job, problem=dataclasses.replace(job.problem, evaluation_cost_ms=0.0))
         self._collector: Collector | None = None
 
-    def trajectory(self, task: Task, snapshot: Snapshot) -> Trajectory:
+    def trajectory(self, task: Task, snapshot: AnySnapshot) -> Trajectory:
         """Returns the trajectory of a task under the policy of a snapshot, with no value of f."""
         if self._collector is None:
             self._collector = Collector(self._job, NO_DRIVER, _Never(self._job))

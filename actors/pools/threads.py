@@ -26,7 +26,7 @@ from actors.pools.base import (
 from actors.pools.failed_slots import FailedSlots
 from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
-from actors.snapshot import Snapshot
+from actors.snapshots import AnySnapshot
 from actors.trajectory import Merger, Trajectory
 from env.daemon_threads import DaemonThreads
 from env.errors import ContractError, UsageError
@@ -51,7 +51,7 @@ class _Round:
     Without ``failed_slots``, a task that takes too long ends the round.
     """
 
-    snapshot: Snapshot
+    snapshot: AnySnapshot
     tasks: deque[Task]
     merger: Merger
     record: Record | None
@@ -172,7 +172,7 @@ class ThreadPool(Pool):
         self._blas = threadpool_limits(1, "blas")
         self._round: _Round | None = None
 
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+    def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
         merger = self._merger(kind, snapshot.version, record)
         one_by_one = record and record.slot_by_slot and not self.job.description.waits
         parts = len(merger.missing) if one_by_one else len(self._collectors)

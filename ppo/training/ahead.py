@@ -23,6 +23,7 @@ from env.daemon_threads import DaemonThreads
 from ppo.algorithm.learner import Learner
 from ppo.data.recorder import Recorder
 from ppo.training.rounds import Ran, Rounds, phase_of
+from ppo.training.step import WantedRound
 from ppo.training.timing import OVERLAPPED, Timing
 
 
@@ -67,6 +68,14 @@ class Ahead(Rounds):
                 return
             call = partial(self._run_step, self._learner.kind, step, self._snapshot(ahead), self._failed)
             self._begun.append((step, self._submit(call)))
+
+    def wanted(self, wanted: WantedRound) -> Trajectory:
+        """Returns the trajectory of a round that a training step waits for; raises what ``run`` does."""
+        if wanted.kind in TRAINING:
+            return self.collect()
+        with self._timing.measure("broadcast"):
+            snapshot = wanted.snapshot()
+        return self.run(wanted.kind, wanted.step, snapshot)
 
     def collect(self) -> Trajectory:
         """Returns the trajectory of the training step that the learner is at; raises what ``run`` does."""
@@ -134,7 +143,7 @@ class Ahead(Rounds):
             self._timing.add(phase, seconds)
         collecting = ran.seconds - broadcast - own if kind in TRAINING else 0.0
         self._timing.add(OVERLAPPED, collecting - others)
-        return self._counted(kind, ran.trajectory)
+        return self.counted(kind, ran.trajectory)
 
     def _drop(self) -> None:
         """Gives up the training steps that were begun, so that they are begun again if they are asked for."""

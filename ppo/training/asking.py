@@ -12,7 +12,7 @@ import numpy as np
 
 from actors.job import Job, Kind, Task
 from actors.pools.base import Pool, Record, RoundResult
-from actors.snapshot import Snapshot
+from actors.snapshots import AnySnapshot
 from env.coordinates import with_observed
 from env.description import Description
 from env.errors import UsageError, nearest
@@ -64,7 +64,7 @@ class AskingPool(Pool):
     def __init__(self, job: Job):
         super().__init__(job, 0)
 
-    def submit(self, step: int, snapshot: Snapshot, kind: Kind, record: Record | None = None) -> None:
+    def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
         """See ``Pool``."""
         self._round = step, snapshot, kind
         self._merged = self._merger(kind, snapshot.version, record)

@@ -51,6 +51,8 @@ class Updates:
             first = NotFiniteError(step, dropped[0].what)
             self._message(f"--on-nan skip: {first}: skipped{more}{f'; {kept}' if kept else ''}")
             self.skipped += len(dropped)
+        if learner.config.on_nan == "skip":
+            scalars["skipped_steps"] = self.skipped
         return scalars
 
     def _keep(self, step: int, error: NotFiniteError) -> str:

@@ -58,6 +58,7 @@ class Rounds:
     def __init__(self, pool: Pool, job: Job, recorder: Recorder | None, timing: Timing, failed: int = 0):
         self.pool, self.recorder, self.failed = pool, recorder, failed
         self._job, self._timing = job, timing
+        self._round: tuple[Kind, int, float] | None = None  # that is open, and when it was opened
 
     def run(self, kind: Kind, step: int, snapshot: Snapshot) -> Trajectory:
         """Runs one round and returns it merged; its time goes to broadcast and to the phase of its kind.
@@ -69,26 +70,51 @@ class Rounds:
         """
         started = time.monotonic()
         ran = self._run(kind, step, snapshot)
-        trajectory = self._counted(kind, ran.trajectory)
+        trajectory = self.counted(kind, ran.trajectory)
         self._timing.add("broadcast", ran.broadcast)
         self._timing.add(phase_of(kind), max(0.0, time.monotonic() - started - ran.broadcast))
         return trajectory
 
     def _run(self, kind: Kind, step: int, snapshot: Snapshot) -> Ran:
         """Runs one round, and checks it; raises what ``run`` does."""
-        started, done = time.monotonic(), None
+        self.submit(kind, step, snapshot)
+        return self.result()
+
+    def submit(self, kind: Kind, step: int, snapshot: Snapshot) -> None:
+        """Opens one round; ``result`` or ``abandon`` closes it. Raises what ``run`` does."""
+        self._round = kind, step, time.monotonic()
         try:
             if self.recorder:
                 self.recorder.begin(kind, step, snapshot, None if self.pool.asks else self.pool.drivers)
             with self._timing.marked("broadcast"):
                 self.pool.submit(step, snapshot, kind, self.recorder)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def result(self) -> Ran:
+        """Waits for the round that was opened, closes it, and checks it; raises what ``run`` does."""
+        assert self._round is not None, "it was opened"
+        kind, step, started = self._round
+        try:
             with self._timing.marked(phase_of(kind)):
                 done = self.pool.result()
-        finally:
-            if self.recorder:
-                self.recorder.end(done is not None)
+        except BaseException:
+            self.abandon()
+            raise
+        self._close(completed=True)
         self._check(kind, step, done)
         return Ran(done.trajectory, done.broadcast, started, time.monotonic())
+
+    def abandon(self) -> None:
+        """Closes the round that was opened, if there is one; what arrived of it and was paid for is kept."""
+        if self._round is not None:
+            self._close(completed=False)
+
+    def _close(self, completed: bool) -> None:
+        self._round = None
+        if self.recorder:
+            self.recorder.end(completed)
 
     def _check(self, kind: Kind, step: int, done: RoundResult) -> None:
         """Raises NotFiniteSlotError if the environment gave a value that is not finite."""
@@ -100,7 +126,7 @@ class Rounds:
                 error.add_note(f"f was asked for {place}")
             raise
 
-    def _counted(self, kind: Kind, trajectory: Trajectory) -> Trajectory:
+    def counted(self, kind: Kind, trajectory: Trajectory) -> Trajectory:
         """Counts the evaluations that failed in a round that is learned from or scored, and returns it."""
         if self._job.keep_failures:
             self.failed += int(np.isnan(trajectory.objectives[:, int(not self._starts_evaluated(kind)) :]).sum())

@@ -15,15 +15,18 @@ import contextlib
 import dataclasses
 import pathlib
 import time
-from dataclasses import dataclass
+from collections.abc import Generator
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from threadpoolctl import threadpool_limits
 
 from actors.job import Kind
+from actors.pools.base import Pool
 from actors.profiling import profiled
 from actors.snapshot import Snapshot
+from actors.trajectory import Trajectory
 from env.errors import UsageError
 from ppo.algorithm.model import make_learner
 from ppo.algorithm.not_finite import NotFiniteError
@@ -46,23 +49,9 @@ from ppo.training.resume import check_taken_up, imitate_reused, restore
 from ppo.training.run_dir import RunDir, check_free
 from ppo.training.scoring import Scoring
 from ppo.training.soundness import result_fields
+from ppo.training.step import TrainingStep, WantedRound
 from ppo.training.summary import summarise
 from ppo.training.timing import Timing
-
-
-@dataclass(frozen=True)
-class TrainingStep:
-    """What one training step gave.
-
-    Attributes:
-        number: training steps done.
-        score: of the evaluation after it, by the evaluator's metric; None where there was none.
-        scalars: losses and other scalars to log, by name.
-    """
-
-    number: int
-    score: float | None
-    scalars: dict[str, float]
 
 
 class Trainer(Asks):
@@ -91,6 +80,7 @@ class Trainer(Asks):
     """
 
     rounds: Ahead
+    _lane: Pool | None
 
     def __init__(
         self,
@@ -126,7 +116,11 @@ class Trainer(Asks):
             self._archive.check_whole(self.learner.step, int(self._meta.get("archive_bytes", 0)))
         imitate_reused(self.learner, reused)
         self._words = [self._archive.too_few, unscaled_words(config, self.job), fallback_words(asked, config)]
-        self._choice_shown = ""
+        self._choice_shown, self._lane = "", None
+
+    def share(self, lane: Pool) -> None:
+        """Has the slots run by a pool that other runs use too, and that is left open; comes before the context."""
+        self._lane = lane
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
@@ -135,7 +129,7 @@ class Trainer(Asks):
             if self._resume:
                 stack.enter_context(self.files.taken_up(self.config))
             with prepared(self.learner, self.job.description.asked):
-                self.pool = stack.enter_context(pool_of(self.job, self.config))
+                self.pool = self._lane or stack.enter_context(pool_of(self.job, self.config))
             if not self._resume:
                 self.files.create(self.config, self.job.limit)
                 stack.enter_context(self.files.locked())
@@ -191,38 +185,44 @@ class Trainer(Asks):
         """
         if self.complete:
             raise StopIteration
+        step, trajectory = self.parts(), None
+        while True:
+            try:
+                wanted = step.send(trajectory)
+            except StopIteration as end:
+                return end.value
+            trajectory = self.rounds.wanted(wanted)
+
+    def parts(self) -> Generator[WantedRound, Any, TrainingStep]:
+        """Goes through a training step: yields each round that it waits for, is sent its trajectory, and returns."""
         self.timing.begin_step()
         env_steps = 0
         if self._scoring.open is None:
-            env_steps = self._learn()
-        scalars = self._scoring.open or {}
-        score = self._evaluate() if self._scoring.due else None
-        if score is None:
+            trajectory = yield WantedRound(self.learner.kind, self.learner.step, partial(self._round_snapshot, 0))
+            env_steps = self._learn(trajectory)
+        scalars, score = self._scoring.open or {}, None
+        if self._scoring.due:
+            score = self._score((yield WantedRound(Kind.EVALUATE, self.learner.step, self.learner.snapshot)))
+        else:
             with self.timing.measure("other"):
                 self._scoring.skip(self.timing.spent())
         self.rounds.begin()
         self._end_step(env_steps)
         return TrainingStep(self.learner.step, score, scalars)
 
-    def _learn(self) -> int:
-        """Collects and trains; returns the time steps that were collected."""
-        trajectory = self.rounds.collect()
+    def _learn(self, trajectory: Trajectory) -> int:
+        """Learns from what was collected; returns its time steps."""
         with self.timing.measure("train"):
             self.learner.late = self.rounds.late(self.learner.step)
             self._between_steps = False
             scalars = self._updates.learn(self.learner, trajectory)
-            if self.config.on_nan == "skip":
-                scalars["skipped_steps"] = self._updates.skipped
             self._scoring.open, self._between_steps = scalars, True
         with self.timing.measure("other"):
             self._progress.learned(scalars)
         return trajectory.rewards.size
 
-    def _evaluate(self) -> float:
-        """Evaluates the current policy on the drivers, and returns the score."""
-        with self.timing.measure("broadcast"):
-            snapshot = self.learner.snapshot()
-        trajectory = self.rounds.run(Kind.EVALUATE, self.learner.step, snapshot)
+    def _score(self, trajectory: Trajectory) -> float:
+        """Returns the score of an evaluation of the current policy."""
         with self.timing.measure("other"):
             score = self._scoring.score(trajectory, self.timing.spent())
             self._progress.scored(score)
