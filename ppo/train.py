@@ -6,8 +6,8 @@ import pathlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from env.errors import UsageError
 from ppo.algorithm.not_finite import NotFiniteError
@@ -20,7 +20,11 @@ from ppo.processor import remark
 from ppo.startup import command
 from ppo.training.hints import hint_at_replay
 from ppo.training.run_dir import RunDir, check_free, default_path
+from ppo.training.seeds import begun_seeds, directory_of, parse_seeds, seeds_table
 from ppo.training.undone import undone_by_mistake
+
+if TYPE_CHECKING:
+    from ppo.training.trainer import Trainer
 
 AT_ONCE = "at once; all but the evaluations under way is kept"
 
@@ -64,9 +68,14 @@ def train(
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
-    if trainer.complete and (summary := files.summary()) and (files.path / "law.npz").is_file():
+    if summary := _finished(trainer):
         return _nothing_left(files, summary, quiet)
-    with undone_by_mistake(trainer, resume), trainer, _told_how_to_go_on(files), hint_at_replay(files.shown, config):
+    with (
+        undone_by_mistake([trainer], resume),
+        trainer,
+        _told_how_to_go_on(files.shown),
+        hint_at_replay(files.shown, config),
+    ):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
@@ -74,6 +83,63 @@ def train(
                 raise KeyboardInterrupt(f"after training step {done}; {how_to_go_on(files.shown)}{law}")
             next(trainer)
         return trainer.finish(pictures)
+
+
+def train_seeds(
+    config: Config,
+    seeds: Sequence[int],
+    run_dir: str | pathlib.Path | None = None,
+    *,
+    resume: bool = False,
+    quiet: bool = False,
+    track: bool = False,
+    pictures: bool = True,
+    interrupted: threading.Event | None = None,
+) -> dict[int, dict[str, Any]]:
+    """Trains a run for each of several seeds, side by side: rounds are shared, and the bits are those of each alone.
+
+    Args:
+        config: what to train; its seed is not used.
+        seeds: the seeds.
+        run_dir: directory of the runs, each in its ``seed-N``; None for ``runs/<env>-<first>-<last>-<time>``.
+        resume: go on with the runs in ``run_dir``.
+        quiet, track, pictures, interrupted: as ``train`` takes them.
+
+    Returns:
+        What each ``summary.json`` holds, by the seed.
+
+    Raises:
+        What ``train`` raises, for all of them.
+    """
+    root = pathlib.Path(run_dir or default_path(config, f"{seeds[0]}-{seeds[-1]}"))
+    if not resume:
+        check_free(root)
+    if config.lag:
+        raise UsageError(
+            f"--seeds: cannot be combined with --lag {config.lag}, since the runs of seeds share their rounds"
+        )
+    configs = [_resolved(dataclasses.replace(config, seed=seed), quiet or seed != seeds[0]) for seed in seeds]
+    from ppo.training.side_by_side import SideBySide  # torch comes with it
+    from ppo.training.trainer import Trainer
+
+    places = [directory_of(root, seed) for seed in seeds]
+    trainers = [
+        Trainer(one, files, resume=resume, track=track, quiet=True) for one, files in zip(configs, places, strict=True)
+    ]
+    left = [trainer for trainer in trainers if not _finished(trainer)]
+    if left:
+        with undone_by_mistake(left, resume), SideBySide(left, quiet) as runs, _told_how_to_go_on(root):
+            while not runs.complete:
+                if interrupted is not None and interrupted.is_set():
+                    done = min(trainer.learner.step for trainer in left)
+                    raise KeyboardInterrupt(f"after training step {done} of each seed; {how_to_go_on(root)}")
+                runs.step()
+            for trainer in left:
+                trainer.finish(pictures)
+    summaries = {seed: files.summary() or {} for seed, files in zip(seeds, places, strict=True)}
+    if not quiet:
+        print(seeds_table(root, summaries))
+    return summaries
 
 
 def _resolved(config: Config, quiet: bool) -> ResolvedConfig:
@@ -93,14 +159,20 @@ def _resolved(config: Config, quiet: bool) -> ResolvedConfig:
 
 
 @contextlib.contextmanager
-def _told_how_to_go_on(files: RunDir) -> Iterator[None]:
+def _told_how_to_go_on(run_dir: pathlib.Path) -> Iterator[None]:
     """Adds to a Ctrl-C that ends the training at once how to go on."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
         if str(interrupt) != AT_ONCE:
             raise
-        raise type(interrupt)(f"{AT_ONCE}; {how_to_go_on(files.shown)}") from None
+        raise type(interrupt)(f"{AT_ONCE}; {how_to_go_on(run_dir)}") from None
+
+
+def _finished(trainer: "Trainer") -> dict[str, Any] | None:
+    """Returns the summary of a run that was finished before; None of one that goes on."""
+    there = trainer.complete and (trainer.files.path / "law.npz").is_file()
+    return trainer.files.summary() if there else None
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
@@ -145,23 +217,33 @@ def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse(argv)
     config, run_dir = arguments.to_config(), arguments.run_dir
+    seeds: Sequence[int] = parse_seeds(arguments.seeds) if arguments.seeds is not None else ()
     if arguments.resume is not None:
         run_dir = arguments.resume
+        seeds = begun_seeds(pathlib.Path(run_dir))
         names = {*WHERE_IT_RUNS, *FROM_NOW_ON} & {*given_flags(argv)}
         given = {name: getattr(arguments, name) for name in names}
         if given.get("backend", "ray") != "ray":
             given.setdefault("ray_address", None)  # which no other backend has
-        config = dataclasses.replace(RunDir(run_dir).config("--resume"), **given)
+        files = directory_of(pathlib.Path(run_dir), seeds[0]) if seeds else RunDir(run_dir)
+        config = dataclasses.replace(files.config("--resume"), **given)
     shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
+    if seeds and shown.pop("profile"):
+        raise UsageError("--profile: profiles a single run; leave out --seeds")
     with interruptible(arguments.quiet) as interrupted:
+        more = {"resume": arguments.resume is not None, "interrupted": interrupted, **shown}
         try:
-            summary = train(config, run_dir, resume=arguments.resume is not None, interrupted=interrupted, **shown)
+            summaries = (
+                list(train_seeds(config, seeds, run_dir, **more).values())
+                if seeds
+                else [train(config, run_dir, **more)]
+            )
         except NotFiniteError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)
     from ppo.training.summary import all_failed  # torch comes with it
 
-    if all_failed(summary):
+    if all(map(all_failed, summaries)):
         print("error: every evaluation of f failed, so that nothing was learned", file=sys.stderr)
         sys.exit(1)
 

@@ -58,9 +58,12 @@ class TrainArguments(ConfigArguments):
     """Take the values of this config.json; other flags override it."""
     run_dir: str | None = None
     """Directory of the results (runs/<env>-<seed>-<time>); must be new or empty."""
+    seeds: str | None = None
+    """In place of --seed, FIRST:END for a run of each of these seeds, such as 0:10 for those from 0 to 9: side by side,
+    in rounds that all share, each with its own bits in its own directory seed-N of RUN_DIR."""
     resume: str | None = None
-    """Go on with an interrupted run in this directory; of the training flags it takes those of where the run runs, and
-    --on-nan and --on-failure, for a run that they let go on."""
+    """Go on with an interrupted run in this directory, or with those of --seeds; of the training flags it takes those
+    of where the run runs, and --on-nan and --on-failure, for a run that they let go on."""
     quiet: bool = False
     """No progress bar and no table."""
     track: bool = False
@@ -94,6 +97,8 @@ def parse(argv: Sequence[str]) -> TrainArguments:
         raise UsageError("--reuse: needs a run directory or a CSV file, or several")
     if arguments.resume is not None:
         _check_alone(argv)
+    if arguments.seeds is not None and "seed" in given_flags(argv):
+        raise UsageError(f"--seeds {arguments.seeds}: names all seeds; leave out --seed")
     return arguments
 
 

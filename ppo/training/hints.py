@@ -16,12 +16,15 @@ OF_PROGRAM = "__main__:"
 
 
 @contextlib.contextmanager
-def hint_at_replay(run_dir: pathlib.Path, trained: Config | None = None) -> Iterator[None]:
+def hint_at_replay(
+    run_dir: pathlib.Path, trained: Config | None = None, resumed: pathlib.Path | None = None
+) -> Iterator[None]:
     """Adds to the error of a driver how to run the slot alone in which it happened, and how to go on, as last lines.
 
     Args:
         run_dir: directory of the run.
         trained: its configuration, if it is being trained; None where it is over, and does not go on.
+        resumed: directory of what goes on; None for that of the run.
     """
     try:
         yield
@@ -39,7 +42,7 @@ def hint_at_replay(run_dir: pathlib.Path, trained: Config | None = None) -> Iter
             keeps = (
                 "; --on-failure infeasible beside it keeps such an evaluation as failed" if _may_keep(trained) else ""
             )
-            error.add_note(f"once that is mended, {how_to_go_on(named)}{keeps}")
+            error.add_note(f"once that is mended, {how_to_go_on(shlex.quote(str(resumed or run_dir)))}{keeps}")
         raise
 
 

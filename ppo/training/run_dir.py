@@ -47,10 +47,10 @@ WRITTEN = (
 """Files that only a training writes."""
 
 
-def default_path(config: Config) -> pathlib.Path:
-    """Returns ``runs/<environment>-<seed>-<date and time>``."""
+def default_path(config: Config, seeds: str = "") -> pathlib.Path:
+    """Returns ``runs/<environment>-<seed>-<date and time>``; for several seeds, named by these words."""
     name = "".join(c if c.isalnum() else "-" for c in config.env.rpartition(":")[2])
-    stem = f"{name}-{config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    stem = f"{name}-{seeds or config.seed}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
     return next(path for path in (pathlib.Path("runs", name) for name in names) if not path.exists())
 

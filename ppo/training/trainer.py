@@ -74,6 +74,7 @@ class Trainer(Asks):
         timing: where its time goes.
         files: the run directory.
         rounds: runs and records the rounds of slots, with a lag those to come beside the learner.
+        words: what is to be said of the run as it begins.
 
     Raises:
         UsageError: a setting that cannot work.
@@ -115,7 +116,7 @@ class Trainer(Asks):
         if not self.complete:
             self._archive.check_whole(self.learner.step, int(self._meta.get("archive_bytes", 0)))
         imitate_reused(self.learner, reused)
-        self._words = [self._archive.too_few, unscaled_words(config, self.job), fallback_words(asked, config)]
+        self.words = [self._archive.too_few, unscaled_words(config, self.job), fallback_words(asked, config)]
         self._choice_shown, self._lane = "", None
 
     def share(self, lane: Pool) -> None:
@@ -134,7 +135,7 @@ class Trainer(Asks):
                 self.files.create(self.config, self.job.limit)
                 stack.enter_context(self.files.locked())
             self._progress = Progress(self.config, self.learner, self.evaluator.column, self.quiet)
-            for words in filter(None, self._words):
+            for words in filter(None, self.words):
                 self._progress.message(words)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
             if self._resume:
@@ -246,9 +247,8 @@ class Trainer(Asks):
     def _round_snapshot(self, ahead: int) -> Snapshot:
         """Returns what the drivers need for the training round that comes ``ahead`` rounds after the next one."""
         whole = self.learner.round_snapshot(ahead)
-        if self._without_normaliser and self.learner.kind == Kind.COLLECT:
-            return dataclasses.replace(whole, obs_mean=None, obs_var=None)
-        return whole
+        bare = self._without_normaliser and self.learner.kind == Kind.COLLECT
+        return dataclasses.replace(whole, obs_mean=None, obs_var=None) if bare else whole
 
     def _save(self) -> None:
         """Writes a checkpoint and the law; what they rest on is durable before."""

@@ -1,7 +1,7 @@
 """Takes back a run directory in which nothing happened before a mistake of the user's ended the run."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from actors.pools.base import DriverError
@@ -18,27 +18,28 @@ ON_REQUEST = ("profile*.txt", "events.out.tfevents.*")
 
 
 @contextlib.contextmanager
-def undone_by_mistake(trainer: "Trainer", resume: bool) -> Iterator[None]:
+def undone_by_mistake(trainers: "Sequence[Trainer]", resume: bool) -> Iterator[None]:
     """Removes what a training wrote if the first of what it ran was a breach of contract, so that nothing was paid for.
 
     Args:
-        trainer: the training, whose context lies within this one.
+        trainers: the training, whose context lies within this one, or those of several seeds.
         resume: whether it goes on with a run.
 
     Raises:
         UsageError: it was; the text is that of the breach.
     """
-    path = trainer.files.path
-    absent = [one for one in (path, *path.parents) if not one.exists()]
+    paths = [trainer.files.path for trainer in trainers]
+    absent = {one for path in paths for one in (path, *path.parents) if not one.exists()}
     try:
         yield
     except DriverError as error:
-        if not error.mistake or resume or trainer.learner.step or _paid(trainer.files):
+        begun = any(trainer.learner.step or _paid(trainer.files) for trainer in trainers)
+        if not error.mistake or resume or begun:
             raise
-        for file in [file for pattern in (*WRITTEN, *ON_REQUEST) for file in path.glob(pattern)]:
+        for file in [file for path in paths for pattern in (*WRITTEN, *ON_REQUEST) for file in path.glob(pattern)]:
             file.unlink()
-        with contextlib.suppress(OSError):  # something else is in one of them
-            for one in absent:
+        for one in sorted(absent, key=lambda path: len(path.parts), reverse=True):
+            with contextlib.suppress(OSError):  # something else is in it
                 one.rmdir()
         raise UsageError(error.mistake) from error
 
