@@ -6,7 +6,7 @@ A trajectory is held in one buffer, so that it is sent in one write and read wit
 import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +89,7 @@ class Trajectory:
         final_obs: observation after each time step, before any reset, ``[n, T, obs_dim]``.
         terminations, truncations: ends of episodes, ``[n, T]`` of bool; a slot's last time step is truncated unless it
             is terminated.
-        buffer: bytes that hold all the arrays.
+        buffer: bytes that hold all the arrays; none where they are a part of another trajectory.
     """
 
     slots: np.ndarray
@@ -134,6 +134,12 @@ class Trajectory:
         for name in layout.fields:
             getattr(copy, name)[:] = getattr(self, name)[which]
         return copy
+
+    def part(self, rows: slice, slots: np.ndarray) -> "Trajectory":
+        """Returns contiguous rows under other numbers of their slots, ``[n]``; all other arrays are views."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)[:-1]}
+        views = {name: array[rows] for name, array in arrays.items()}
+        return Trajectory(**views | {"slots": slots}, buffer=b"")
 
     @classmethod
     def empty(cls, layout: Layout, n: int) -> "Trajectory":

@@ -78,12 +78,19 @@ class SharedPool:
             raise
         slots = self._jobs[0].slots(first.kind)
         for number in runs:
-            own = self._own.setdefault((number, first.kind), Trajectory.empty(self.pool.layout(first.kind), slots))
-            for name in self.pool.layout(first.kind).fields:
-                getattr(own, name)[:] = getattr(done.trajectory, name)[number * slots : (number + 1) * slots]
-            own.slots[:] -= number * slots
+            own = self._part(number, first.kind, done.trajectory, slots)
             broadcast, collect = done.broadcast / len(runs), done.collect / len(runs)
             self._results[number] = RoundResult(own, done.shares, broadcast, collect)
+
+    def _part(self, number: int, kind: Kind, whole: Trajectory, slots: int) -> Trajectory:
+        """Returns a copy of a run's part, which its next round of the same kind overwrites."""
+        if (number, kind) not in self._own:
+            self._own[number, kind] = Trajectory.empty(self.pool.layout(kind), slots)
+        own = self._own[number, kind]
+        for name in self.pool.layout(kind).fields:
+            getattr(own, name)[:] = getattr(whole, name)[number * slots : (number + 1) * slots]
+        own.slots[:] -= number * slots
+        return own
 
     def _name_run(self, error: DriverError) -> None:
         """Says of an error in which slot of which run it happened."""
@@ -151,24 +158,20 @@ class _Records:
             self.trajectories.append(empty)
         for number, record in enumerate(records):
             for own in record.trajectories if record else ():
-                self.trajectories.append(self._moved(own, np.ones(len(own), bool), number * self._slots))
+                self.trajectories.append(own.part(slice(None), own.slots + number * self._slots))
         self.slot_by_slot = any(record.slot_by_slot for record in records if record)
 
     def arrived(self, trajectory: Trajectory) -> None:
-        """Hands each run what is its own."""
-        runs = trajectory.slots // self._slots
-        for number in np.unique(runs).tolist():
-            if (record := self._records[number]) is not None:
-                record.arrived(self._moved(trajectory, runs == number, -number * self._slots))
+        """Hands each run what is its own; slots come in ascending order."""
+        slots, first = trajectory.slots, int(trajectory.slots[0]) // self._slots
+        for number in range(first, int(slots[-1]) // self._slots + 1):
+            before = number * self._slots
+            rows = slice(*np.searchsorted(slots, (before, before + self._slots)).tolist())
+            if rows.start < rows.stop and (record := self._records[number]) is not None:
+                record.arrived(trajectory.part(rows, slots[rows] - before))
 
     def lost_task(self, task: Task) -> None:
         """Tells each run what of its own was lost."""
         for share in self._job.shares(task):
             if (record := self._records[share.number]) is not None:
                 record.lost_task(dataclasses.replace(task, start=share.own.start, stop=share.own.stop))
-
-    def _moved(self, trajectory: Trajectory, which: np.ndarray, by: int) -> Trajectory:
-        """Returns a copy of some slots with other numbers."""
-        copy = trajectory.rows(self._layout, which)
-        copy.slots[:] += by
-        return copy

@@ -124,9 +124,7 @@ class Agent:
         if config.update_damping:
             self.damping.damp(self.parameters, before, learning_rate)
         check_array(step, "the parameters; a smaller --learning-rate or --max-grad-norm may help", self.parameters)
-        losses = {
-            f"losses/{name}": float(np.mean([stat[name] for stat in stats])) for name in LOGGED if name in stats[0]
-        }
+        losses = {f"losses/{name}": _mean([stat[name] for stat in stats]) for name in LOGGED if name in stats[0]}
         return losses | {"losses/initial_logratio": initial_logratio}
 
     def _order(self, n: int, step: int, epochs: int) -> tuple[np.ndarray | None, np.ndarray]:
@@ -137,3 +135,8 @@ class Agent:
             return None, ends
         keys = [generator(self.config.seed, step, Stream.MINIBATCHES, epoch) for epoch in range(epochs)]
         return np.stack([key.permutation(n) for key in keys]), ends
+
+
+def _mean(values: list[float]) -> float:
+    """Returns the mean; with one minibatch it is that one's, which need not go through an array."""
+    return values[0] if len(values) == 1 else float(np.mean(values))

@@ -26,14 +26,15 @@ def check_finite(trajectory: Trajectory, step: int, starts_evaluated: bool, keep
     constraints = () if keep_failures else (("constraints", unasked),)
     for name, skipped in (*outcomes, *constraints, ("final_obs", False), ("obs", False)):
         values = getattr(trajectory, name)[:, int(skipped) :]
+        if np.isfinite(values).all():
+            continue
         bad = ~np.isfinite(values.reshape(len(trajectory), -1)).all(axis=1)
-        if bad.any():
-            slot = int(np.argmax(bad))
-            text = (
-                f"slot {slot} of step {step}: the environment's {name} are not finite; its start "
-                f"was {trajectory.obs[slot, 0].tolist()}, its actions {trajectory.actions[slot, :8].tolist()}"
-            )
-            raise NotFiniteSlotError(text, slot)
+        slot = int(np.argmax(bad))
+        text = (
+            f"slot {slot} of step {step}: the environment's {name} are not finite; its start "
+            f"was {trajectory.obs[slot, 0].tolist()}, its actions {trajectory.actions[slot, :8].tolist()}"
+        )
+        raise NotFiniteSlotError(text, slot)
 
 
 def raw_rewards(trajectory: Trajectory, config: GAEConfig) -> np.ndarray:

@@ -57,7 +57,7 @@ class Rounds:
 
     def __init__(self, pool: Pool, job: Job, recorder: Recorder | None, timing: Timing, failed: int = 0):
         self.pool, self.recorder, self.failed = pool, recorder, failed
-        self._job, self._timing = job, timing
+        self._job, self._timing, self._row = job, timing, row_type(job)
         self._round: tuple[Kind, int, float] | None = None  # that is open, and when it was opened
 
     def run(self, kind: Kind, step: int, snapshot: Snapshot) -> Trajectory:
@@ -137,7 +137,7 @@ class Rounds:
 
     def _place(self, slot: Task, trajectory: Trajectory) -> str:
         """Returns the knobs and conditions of a slot's first evaluation that is not finite, in words; none for none."""
-        rows = rows_of(trajectory, slot.kind, slot.step, row_type(self._job), self._job.evaluate_starts)
+        rows = rows_of(trajectory, slot.kind, slot.step, self._row, self._job.evaluate_starts)
         rows = rows[(rows["slot"] == slot.start)]
         if not rows["failed"].any():
             return ""
@@ -152,7 +152,7 @@ class Rounds:
 
     def late(self, step: int) -> np.ndarray:
         """Returns the rows of points that were told late, and are learned from in this training step, ``[n]``."""
-        rows = self.recorder.rows if self.recorder and self.pool.asks else np.empty(0, row_type(self._job))
+        rows = self.recorder.rows if self.recorder and self.pool.asks else np.empty(0, self._row)
         return rows[(rows["kind"] == LATE) & (rows["step"] == step)] if len(rows) else rows
 
     def tell(self, rows: np.ndarray) -> None:

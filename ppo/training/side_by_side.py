@@ -53,7 +53,7 @@ class SideBySide:
                 self._shared = SharedPool([trainer.job for trainer in self.trainers], make)
                 stack.callback(self._shared.close)
             for trainer, lane in zip(self.trainers, self._shared.lanes, strict=True):
-                trainer.share(lane)
+                trainer.share(lane, first)
                 stack.enter_context(trainer)
             budget, self._unit = first.config.evaluations, "step"
             if budget is not None:
@@ -96,6 +96,7 @@ class SideBySide:
             wanted = {}
             for trainer, trajectory in sent.items():
                 self._at = trainer
+                trainer.timing.leave_out()
                 try:
                     wanted[trainer] = steps[trainer].send(trajectory)
                 except StopIteration as end:

@@ -74,6 +74,11 @@ class Timing:
             self.add("other", time.perf_counter() - self._ended)
             self._ended = None
 
+    def leave_out(self) -> None:
+        """Leaves out what has passed since the last step: it was that of other runs in this process."""
+        if self._ended is not None:
+            self._ended = time.perf_counter()
+
     def end_step(self) -> None:
         """Closes a training step."""
         self._ended = time.perf_counter()

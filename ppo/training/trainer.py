@@ -119,9 +119,9 @@ class Trainer(Asks):
         self.words = [self._archive.too_few, unscaled_words(config, self.job), fallback_words(asked, config)]
         self._choice_shown, self._lane = "", None
 
-    def share(self, lane: Pool) -> None:
-        """Has the slots run by a pool that other runs use too, and that is left open; comes before the context."""
-        self._lane = lane
+    def share(self, lane: Pool, beside: "Trainer") -> None:
+        """Has the slots run by a pool that another run uses too, and that is left open; comes before the context."""
+        self._lane, self._resources = lane, beside._resources
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
