@@ -27,6 +27,8 @@ from ppo.config import Config
 from ppo.evaluation.evaluator import LINE_POINTS, SOBOL_POINTS
 from ppo.experiments.archive_benchmarks import recording, replay
 from ppo.experiments.compiled_benchmarks import beside_jax, first_command, imagined_step
+from ppo.experiments.control_benchmarks import cart_pole, half_cheetah
+from ppo.experiments.seeds_benchmarks import SLOW, ten_commands, ten_seeds
 from ppo.experiments.stable_baselines3 import (
     LEARNING_STEPS,
     TRAINING_STEP,
@@ -265,6 +267,12 @@ FIGURES: dict[str, Callable[[], Values]] = {
     "training step, beside a whole loop in JAX": lambda: beside_jax("1.4 times"),
     "imagined training step, model of 300": lambda: imagined_step("2 ms"),
     "the first command, 5,000 steps in this process": lambda: first_command("4 s"),
+    "10 seeds over one, the command with the defaults": lambda: ten_commands("2.5 times"),
+    "10 seeds over one, training step, this process": lambda: ten_seeds(STANDARD, "7 times"),
+    "10 seeds over one, 20 ms latency, 16 drivers": lambda: ten_seeds(SLOW, "-"),
+    "HalfCheetah-v5, this process": lambda: half_cheetah(0, "1/12"),
+    "HalfCheetah-v5, 2 drivers": lambda: half_cheetah(2, "1/12"),
+    "CartPole-v1 to 475": lambda: cart_pole("1/5"),
     "until 20 evaluations under MSE 0.01, 2-D Ackley": lambda: learning("1/10"),
     "rho*, 20 ms latency, 16 drivers": lambda: latency(16, "15.5"),
     "rho*, 20 ms latency, 64 drivers": lambda: latency(64, "58"),

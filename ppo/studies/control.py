@@ -8,7 +8,6 @@ settings had not been better than that.
 """
 
 import dataclasses
-import math
 import pathlib
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from ppo.config import Config, resolve
 from ppo.config.command_line import command_words
+from ppo.experiments.control_benchmarks import HALF_CHEETAH, HALF_CHEETAH_PEER
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
 from ppo.experiments.tables import Row, machine, markdown, numbers
 from ppo.studies.control_runs import MeasuredTraining, RandomActionsRun, check_extras, returns_of, rows_of
@@ -44,25 +44,12 @@ class Task:
     peer: PeerSetup | None = None
 
 
-HALF_CHEETAH_PEER = PeerSetup(  # with the discount, lambda and initial std of this program's run
-    normalise={"gamma": 0.98},
-    settings={"gamma": 0.98, "gae_lambda": 0.92, "policy_kwargs": {"log_std_init": math.log(0.3)}},
-)
 TASKS = [
     Task(Config(env="CartPole-v1", training_steps=30), 500.0, 1.0),
     Task(Config(env="Pendulum-v1", training_steps=75, gamma=0.95, learning_rate=1e-3), -180.0, 0.5),
     Task(Config(env="MountainCarContinuous-v0", training_steps=150, sampler="lhs", time_steps=200), 90.0, 0.8),
     Task(
-        Config(
-            env="HalfCheetah-v5",
-            training_steps=500,
-            time_steps=200,
-            learning_rate=6e-4,
-            num_minibatches=16,
-            gamma=0.98,
-            gae_lambda=0.92,
-            init_std=0.3,
-        ),
+        HALF_CHEETAH,
         aim=None,
         share=0.5,
         max_seeds=3,

@@ -1,0 +1,75 @@
+"""The figure of ``python -m ppo.bench`` that says what it costs to train ten seeds side by side."""
+
+import contextlib
+import dataclasses
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+from ppo.config import Config, resolve
+from ppo.experiments.workloads import STANDARD, step_ms, training
+from ppo.training.seeds import directory_of
+from ppo.training.side_by_side import SideBySide
+from ppo.training.trainer import Trainer
+
+SEEDS = range(71, 81)
+BLOCKS = 5
+SLOW = dataclasses.replace(STANDARD, evaluation_cost_ms=20.0, drivers=16)
+Values = tuple[str, str, str, str]
+
+
+def ten_commands(target: str) -> Values:
+    """Measures the seconds of the command with the defaults, in this process, for ten seeds and for one."""
+    with tempfile.TemporaryDirectory() as directory:
+
+        def seconds(name: str, *flags: str) -> float:
+            words = [sys.executable, "-m", "ppo.train", "--drivers", "0", "--quiet", "--no-pictures", *flags]
+            started = time.perf_counter()
+            subprocess.run([*words, "--run-dir", f"{directory}/{name}"], check=True)
+            return time.perf_counter() - started
+
+        seconds("first", "--training-steps", "5")  # compiles, if nothing has yet
+        before = seconds("before")
+        ten = seconds("ten", "--seeds", f"{SEEDS.start}:{SEEDS.stop}")
+        one = (before + seconds("after")) / 2
+    return f"{ten:.1f} s", f"{one:.1f} s for one", f"{ten / one:.1f} times", target
+
+
+def ten_seeds(config: Config, target: str) -> Values:
+    """Measures the milliseconds of a training step of ten seeds side by side, and of one alone, without the start."""
+    steps = 3 if config.evaluation_cost_ms else 40
+    with training(config) as alone, side_by_side(config) as together:
+        for _ in range(3):
+            step_ms(alone, 1)
+            together.step()
+        pairs = [(_step_ms(together, steps), step_ms(alone, steps)) for _ in range(BLOCKS)]
+    ten, one = (statistics.median(side) for side in zip(*pairs, strict=True))
+    return f"{ten:.2f} ms", f"{one:.2f} ms for one", f"{ten / one:.1f} times", target
+
+
+@contextlib.contextmanager
+def side_by_side(config: Config) -> Iterator[SideBySide]:
+    """Opens the trainings of ten seeds in a temporary directory."""
+    with tempfile.TemporaryDirectory() as directory:
+        trainers = [
+            Trainer(
+                resolve(dataclasses.replace(config, seed=seed)), directory_of(pathlib.Path(directory), seed), quiet=True
+            )
+            for seed in SEEDS
+        ]
+        with SideBySide(trainers, quiet=True) as together:
+            yield together
+
+
+def _step_ms(together: SideBySide, steps: int) -> float:
+    """Measures the median milliseconds of a training step of all."""
+    seconds = []
+    for _ in range(steps):
+        started = time.perf_counter()
+        together.step()
+        seconds.append(time.perf_counter() - started)
+    return 1000 * statistics.median(seconds)
