@@ -156,6 +156,10 @@ class RowsVectorEnv(SyncVectorEnv):
         with self._randomness:
             return super().step(actions)
 
+    def _add_info(self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int) -> dict[str, Any]:
+        """Drops the information of a row: nobody reads it, and Gymnasium takes as long for it as a policy to act."""
+        return vector_infos
+
     def close_extras(self, **kwargs: Any) -> None:
         """Closes all rows, also where one of them fails to close."""
         with contextlib.ExitStack() as stack:
