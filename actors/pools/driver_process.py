@@ -18,6 +18,7 @@ from actors.job import Job
 from actors.pools import protocol
 from actors.pools.environment import restore
 from actors.pools.keeper import end_with_parent
+from actors.pools.run_queue import RunQueue
 from actors.pools.shared_snapshot import SnapshotReader
 from actors.profiling import profiled
 from actors.rollout import Collector
@@ -57,7 +58,7 @@ class Worker:
     def __init__(self, collector: Collector, clock: Callable[[], float] = time.monotonic):
         self._collector, self._clock = collector, clock
         self._reader = SnapshotReader(collector)
-        self._held_at = 0.0
+        self._queue, self._held_at = RunQueue(), 0.0
 
     def answers(self, message: bytes) -> Iterator[bytes]:
         """Does what a message asks for, and yields the messages to send back: one, or several of a task whose f waits.
@@ -75,10 +76,10 @@ class Worker:
             self._take(block)
         if self._reader.edition != edition:
             raise protocol.MessageError(f"a task for snapshot {edition}, which is not the one held")
-        started, left = self._clock(), task.stop - task.start
+        started, queued, left = self._clock(), self._queue.seconds(), task.stop - task.start
         for part in self._collector.parts(task):
             left -= len(part)
-            seconds = self._clock() - started
+            seconds = max(0.0, self._clock() - started - (self._queue.seconds() - queued))
             answer = protocol.Answer(task, number, self._held_at, seconds, part.buffer, len(part), not left)
             yield protocol.pack_finished(answer)
 
@@ -89,6 +90,7 @@ class Worker:
     def close(self) -> None:
         """Releases the snapshot."""
         self._reader.close()
+        self._queue.close()
 
 
 def _serve(connection: Connection, collector: Collector) -> None:
