@@ -70,12 +70,7 @@ def train(
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
     if summary := _finished(trainer):
         return _nothing_left(files, summary, quiet)
-    with (
-        undone_by_mistake([trainer], resume),
-        trainer,
-        _told_how_to_go_on(files.shown),
-        hint_at_replay(files.shown, config),
-    ):
+    with undone_by_mistake([trainer], resume), trainer, _told_how_to_go_on(files.shown, config):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 done = trainer.learner.step
@@ -159,10 +154,11 @@ def _resolved(config: Config, quiet: bool) -> ResolvedConfig:
 
 
 @contextlib.contextmanager
-def _told_how_to_go_on(run_dir: pathlib.Path) -> Iterator[None]:
-    """Adds to a Ctrl-C that ends the training at once how to go on."""
+def _told_how_to_go_on(run_dir: pathlib.Path, config: Config | None = None) -> Iterator[None]:
+    """Adds to a Ctrl-C that ends the training at once how to go on; with a configuration to errors of slots as well."""
     try:
-        yield
+        with hint_at_replay(run_dir, config) if config else contextlib.nullcontext():
+            yield
     except KeyboardInterrupt as interrupt:
         if str(interrupt) != AT_ONCE:
             raise

@@ -159,31 +159,38 @@ def run_trial(search: Search, index: int) -> None:
 
 
 def score(search: Search, config: Config, trial: Any) -> float:
-    """Trains once for each seed, and returns the mean over seeds of the mean of the last ``AVERAGED`` evaluations.
+    """Trains each seed, side by side, and returns the mean over seeds of the mean of the last ``AVERAGED`` evaluations.
 
     Raises:
         optuna.TrialPruned: the best score so far is worse than the median of other trials up to the same step.
     """
     import optuna
 
-    from ppo.training.trainer import Trainer  # imported here, since it imports torch
+    from ppo.training.side_by_side import SideBySide  # imported here, since it imports torch
+    from ppo.training.trainer import Trainer
 
-    done: list[float] = []
-    for seed in range(config.seed, config.seed + search.seeds):
-        scores: list[float] = []
-        where = search.out / "trials" / f"{trial.number}-seed-{seed}"
-        with Trainer(resolve(dataclasses.replace(config, seed=seed)), where, quiet=True) as trainer:
-            for step in trainer:
-                if step.score is None:
-                    continue
-                scores.append(step.score)
-                number = len(done) * search.resolved.training_steps + step.number
-                trial.report(float(np.mean([*done, step.score])), number)
-                if trial.should_prune():
-                    raise optuna.TrialPruned
+    trainers = [
+        Trainer(
+            resolve(dataclasses.replace(config, seed=seed)),
+            search.out / "trials" / f"{trial.number}-seed-{seed}",
+            quiet=True,
+        )
+        for seed in range(config.seed, config.seed + search.seeds)
+    ]
+    scores: list[list[float]] = []  # of all seeds, for each evaluation
+    with SideBySide(trainers, quiet=True) as runs:
+        while not runs.complete:
+            steps = runs.step()
+            found = [step.score for step in steps if step.score is not None]
+            if not found:
+                continue
+            scores.append(found)
+            trial.report(float(np.mean(found)), steps[0].number)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        for trainer in trainers:
             trainer.finish(pictures=False)
-        done.append(float(np.mean(scores[-AVERAGED:])))
-    return float(np.mean(done))
+    return float(np.mean(scores[-AVERAGED:]))
 
 
 def command(config: Config) -> str:

@@ -1,20 +1,15 @@
 """The figure of ``python -m ppo.bench`` that says what it costs to train ten seeds side by side."""
 
-import contextlib
 import dataclasses
-import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 
-from ppo.config import Config, resolve
-from ppo.experiments.workloads import STANDARD, step_ms, training
-from ppo.training.seeds import directory_of
+from ppo.config import Config
+from ppo.experiments.workloads import STANDARD, side_by_side, step_ms, training
 from ppo.training.side_by_side import SideBySide
-from ppo.training.trainer import Trainer
 
 SEEDS = range(71, 81)
 BLOCKS = 5
@@ -42,27 +37,14 @@ def ten_commands(target: str) -> Values:
 def ten_seeds(config: Config, target: str) -> Values:
     """Measures the milliseconds of a training step of ten seeds side by side, and of one alone, without the start."""
     steps = 3 if config.evaluation_cost_ms else 40
-    with training(config) as alone, side_by_side(config) as together:
+    configs = [dataclasses.replace(config, seed=seed) for seed in SEEDS]
+    with training(config) as alone, side_by_side(configs) as together:
         for _ in range(3):
             step_ms(alone, 1)
             together.step()
         pairs = [(_step_ms(together, steps), step_ms(alone, steps)) for _ in range(BLOCKS)]
     ten, one = (statistics.median(side) for side in zip(*pairs, strict=True))
     return f"{ten:.2f} ms", f"{one:.2f} ms for one", f"{ten / one:.1f} times", target
-
-
-@contextlib.contextmanager
-def side_by_side(config: Config) -> Iterator[SideBySide]:
-    """Opens the trainings of ten seeds in a temporary directory."""
-    with tempfile.TemporaryDirectory() as directory:
-        trainers = [
-            Trainer(
-                resolve(dataclasses.replace(config, seed=seed)), directory_of(pathlib.Path(directory), seed), quiet=True
-            )
-            for seed in SEEDS
-        ]
-        with SideBySide(trainers, quiet=True) as together:
-            yield together
 
 
 def _step_ms(together: SideBySide, steps: int) -> float:

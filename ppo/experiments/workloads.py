@@ -5,7 +5,7 @@ import pathlib
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from actors.snapshot import NetworkSpec, Snapshot
 from env.make import Problem
 from env.objectives import Ackley
 from ppo.config import Config, resolve
+from ppo.training.seeds import directory_of
+from ppo.training.side_by_side import SideBySide
 from ppo.training.trainer import Trainer
 
 # The thesis's runtime benchmark, 64 episodes of 2 time steps of 2-D Ackley, with the update that the peer has.
@@ -84,6 +86,19 @@ def training(config: Config, **options: Any) -> Iterator[Trainer]:
         Trainer(resolve(config), pathlib.Path(directory, "run"), quiet=True, **options) as trainer,
     ):
         yield trainer
+
+
+@contextlib.contextmanager
+def side_by_side(configs: Sequence[Config], **options: Any) -> Iterator[SideBySide]:
+    """Opens trainings of several seeds in a temporary directory; ``options`` are further arguments of ``Trainer``."""
+    with tempfile.TemporaryDirectory() as directory:
+        places = [directory_of(pathlib.Path(directory), config.seed) for config in configs]
+        trainers = [
+            Trainer(resolve(config), files, quiet=True, **options)
+            for config, files in zip(configs, places, strict=True)
+        ]
+        with SideBySide(trainers, quiet=True) as together:
+            yield together
 
 
 def step_ms(trainer: Trainer, steps: int) -> float:

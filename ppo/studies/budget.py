@@ -7,7 +7,7 @@ constant knobs. Median (worst) over seeds that were not used while the schedules
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from ppo.config import Config
 from ppo.evaluation.shares import held_out_conditions, measure_scale
 from ppo.experiments.tables import machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
+from ppo.studies.seeded_runs import SeededRun
+
+if TYPE_CHECKING:
+    from ppo.training.trainer import Trainer
 
 TAKES, GROUPS = ("seeds", "quick"), ()
 PROBLEMS = {
@@ -33,7 +37,7 @@ STEP = 60
 
 
 @dataclass(frozen=True)
-class BudgetRun:
+class BudgetRun(SeededRun):
     """A training, and the mean of f under its law after each of the budgets.
 
     Attributes:
@@ -59,20 +63,16 @@ class BudgetRun:
         """Name of the run."""
         return f"{self.problem}/{self.training}/{self.config.seed}"
 
-    def run(self) -> list[Any]:
-        """Trains in this process, and returns the row."""
-        from ppo.experiments.workloads import training  # imported here, since it imports torch
+    def watch(self, trainer: "Trainer", seen: list[Any]) -> bool:
+        left = self.marks[len(seen) :]
+        if left and (trainer.complete or trainer.learner.evaluations >= left[0]):
+            objective = objective_of(self.problem)
+            c = held_out_conditions(objective.conditions)
+            seen.append(f"{evaluate(objective, Law(trainer.learner.snapshot())(c), c).mean():.9g}")
+        return len(seen) == len(self.marks)
 
-        objective = objective_of(self.problem)
-        c = held_out_conditions(objective.conditions)
-        means, left = dict.fromkeys(BUDGETS, ""), list(self.marks)
-        with training(self.config) as trainer:
-            for _ in trainer:
-                if left and (trainer.complete or trainer.learner.evaluations >= left[0]):
-                    law = Law(trainer.learner.snapshot())
-                    means[left.pop(0)] = f"{evaluate(objective, law(c), c).mean():.9g}"
-                if not left:
-                    break
+    def row(self, trainer: "Trainer", seen: list[Any], seconds: float) -> list[Any]:
+        means = dict.fromkeys(BUDGETS, "") | dict(zip(self.marks, seen, strict=True))
         return [self.key, self.problem, self.training, self.config.seed, *means.values()]
 
 

@@ -7,10 +7,9 @@ deviation of f. Seconds are those that one core works on a training.
 
 import dataclasses
 import itertools
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +19,10 @@ from ppo.config import Config
 from ppo.evaluation.shares import held_out_conditions, measure_scale, noise_free
 from ppo.experiments.tables import Row, machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_groups
+from ppo.studies.seeded_runs import SeededRun
+
+if TYPE_CHECKING:
+    from ppo.training.trainer import Trainer
 from ppo.studies.statistics import summarised
 
 TAKES, GROUPS = ("seeds", "quick", "only"), ("small", "every", "large", "none")
@@ -124,7 +127,7 @@ AIMS = {
 
 
 @dataclass(frozen=True)
-class FrugalRun:
+class FrugalRun(SeededRun):
     """A training, and the mean of f under its law.
 
     Attributes:
@@ -143,21 +146,10 @@ class FrugalRun:
         """Name of the run."""
         return f"{self.problem}/{self.config.evaluations}/{self.config.seed}"
 
-    def run(self) -> list[Any]:
-        """Trains in this process, and returns the row."""
-        from threadpoolctl import threadpool_limits
-
-        from ppo.experiments.workloads import training  # imported here, since it imports torch
-
-        objective = noise_free(objective_of(self.problem))
+    def row(self, trainer: "Trainer", seen: list[Any], seconds: float) -> list[Any]:
+        objective, config, spent = noise_free(objective_of(self.problem)), self.config, trainer.learner.evaluations
         c = held_out_conditions(objective.conditions)
-        started = time.process_time()
-        with threadpool_limits(1), training(self.config) as trainer:
-            for _ in trainer:
-                pass
-            seconds, spent = time.process_time() - started, trainer.learner.evaluations
-            mean = evaluate(objective, Law(trainer.learner.snapshot())(c), c).mean()
-        config = self.config
+        mean = evaluate(objective, Law(trainer.learner.snapshot())(c), c).mean()
         return [self.key, self.problem, config.evaluations, config.seed, spent, f"{seconds:.1f}", f"{mean:.17g}"]
 
 

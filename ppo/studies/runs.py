@@ -1,14 +1,14 @@
 """Runs of a study: each is a row of a CSV and is done once; several are done at a time, one on each core."""
 
-import operator
 import pathlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from actors.pools.processes import cores
 from ppo.experiments.parallel import map_in_processes
 from ppo.experiments.tables import Row, Table
+from ppo.studies.seeded_runs import SeededRun, batches, train_together
 
 FIRST_SEED = 401  # first reported seed; no reported seed was used while defaults and settings were chosen
 
@@ -50,6 +50,13 @@ class StudyRun(Protocol):
 C = TypeVar("C", bound=StudyRun)
 
 
+def rows_of(call: Sequence[StudyRun]) -> list[list[Any]]:
+    """Does the runs of one call in this process, and returns their rows."""
+    if all(isinstance(run, SeededRun) for run in call):
+        return train_together(cast(Sequence[SeededRun], call))
+    return [run.run() for run in call]
+
+
 def missing_runs(out: pathlib.Path, runs: Sequence[C]) -> list[C]:
     """Returns the runs that have no row in the CSVs in ``out``, one for each group."""
     tables = {group: Table(out / f"{group}.csv", ("run",)) for group in {run.group for run in runs}}
@@ -68,9 +75,10 @@ def run_all(out: pathlib.Path, runs: Sequence[C], workers: int | None = None) ->
         Rows of all runs by group, in the order of ``runs``.
     """
     tables = {run.group: Table(out / f"{run.group}.csv", run.columns) for run in runs}
-    if missing := missing_runs(out, runs):
-        for run, row in map_in_processes(operator.methodcaller("run"), missing, workers or cores(), "run"):
-            tables[run.group].add(*row)
+    if calls := batches(missing_runs(out, runs), workers or cores()):
+        for call, done in map_in_processes(rows_of, calls, workers or cores(), "call"):
+            for run, row in zip(call, done, strict=True):
+                tables[run.group].add(*row)
     rows = {(group, row["run"]): row for group, table in tables.items() for row in table.rows}
     groups: dict[str, list[Row]] = {}
     for run in runs:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +10,10 @@ from actors.law import Law
 from ppo.config import Config
 from ppo.evaluation.regret import constant_regret, measure_regret
 from ppo.experiments.streak import Streak
+from ppo.studies.seeded_runs import SeededRun
+
+if TYPE_CHECKING:
+    from ppo.training.trainer import Trainer
 
 COLUMNS = (
     "run", "group", "env", "variant", "seed", "metric", "first mean", "first variance", "last mean", "last variance",
@@ -19,7 +23,7 @@ CURVE_POINTS = 50  # largest number of points of a curve
 
 
 @dataclass(frozen=True)
-class TrainingRun:
+class TrainingRun(SeededRun):
     """A training of a tuning law.
 
     Attributes:
@@ -40,22 +44,20 @@ class TrainingRun:
         """Name of the run."""
         return f"{self.group}/{self.config.env}/{self.variant}/{self.config.training_steps}/{self.config.seed}"
 
-    def run(self) -> list[Any]:
-        """Trains in this process, and returns the row."""
-        from ppo.experiments.workloads import training  # imported here, since it imports torch
+    @property
+    def trainer_options(self) -> dict[str, Any]:
+        return {"collect_without_normaliser": self.without_normaliser}
 
-        with training(self.config, collect_without_normaliser=self.without_normaliser) as trainer:
-            for _ in trainer:
-                pass
-            summary = trainer.finish(pictures=False)
-            law, rows = Law.load(trainer.files.path / "law.npz"), trainer.files.rows
+    def row(self, trainer: "Trainer", seen: list[Any], seconds: float) -> list[Any]:
+        summary = trainer.finish(pictures=False)
+        law, rows = Law.load(trainer.files.path / "law.npz"), trainer.files.rows
         scores, seed = summary["eval"], self.config.seed
         numbers = [scores[name] for name in ("first_1000_mean", "first_1000_variance", "last_1000_mean")]
         numbers += [scores["last_1000_variance"], scores["best"], evaluations_to_target(rows), *self._regret(law)]
         curve = " ".join(f"{value:.3g}" for value in decimated([row["eval/error"] for row in rows]))
         named = [self.key, self.group, self.config.env, self.variant, seed, scores["metric"]]
         digest = summary["policy_sha256"]
-        return [*named, *(f"{n:.6g}" for n in numbers), digest, f"{summary['wall_seconds']:.1f}", curve]
+        return [*named, *(f"{n:.6g}" for n in numbers), digest, f"{seconds:.1f}", curve]
 
     def _regret(self, law: Law) -> tuple[float, float]:
         """Returns the median regret of a law, and its quotient by that of the best constant knobs."""
