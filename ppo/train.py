@@ -73,9 +73,8 @@ def train(
     with undone_by_mistake([trainer], resume), trainer, _told_how_to_go_on(files.shown, config):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
-                done = trainer.learner.step
-                law = f", or measure its law with {command('evaluate')} {files.shown}" if done else ""
-                raise KeyboardInterrupt(f"after training step {done}; {how_to_go_on(files.shown)}{law}")
+                law = f", or measure its law with {command('evaluate')} {files.shown}" if trainer.learner.step else ""
+                raise KeyboardInterrupt(f"after training step {trainer.learner.step}; {how_to_go_on(files.shown)}{law}")
             next(trainer)
         return trainer.finish(pictures)
 
