@@ -109,24 +109,19 @@ def train_seeds(
     if not resume:
         check_free(root)
     if config.lag:
-        raise UsageError(
-            f"--seeds: cannot be combined with --lag {config.lag}, since the runs of seeds share their rounds"
-        )
+        raise UsageError(f"--seeds: cannot be combined with --lag {config.lag}, which overlaps the rounds of one run")
     configs = [_resolved(dataclasses.replace(config, seed=seed), quiet or seed != seeds[0]) for seed in seeds]
     from ppo.training.side_by_side import SideBySide  # torch comes with it
     from ppo.training.trainer import Trainer
 
     places = [directory_of(root, seed) for seed in seeds]
-    trainers = [
-        Trainer(one, files, resume=resume, track=track, quiet=True) for one, files in zip(configs, places, strict=True)
-    ]
+    trainers = [Trainer(*one, resume=resume, track=track, quiet=True) for one in zip(configs, places, strict=True)]
     left = [trainer for trainer in trainers if not _finished(trainer)]
     if left:
         with undone_by_mistake(left, resume), SideBySide(left, quiet) as runs, _told_how_to_go_on(root):
             while not runs.complete:
                 if interrupted is not None and interrupted.is_set():
-                    done = min(trainer.learner.step for trainer in left)
-                    raise KeyboardInterrupt(f"after training step {done} of each seed; {how_to_go_on(root)}")
+                    raise KeyboardInterrupt(f"after training step {runs.done} of each seed; {how_to_go_on(root)}")
                 runs.step()
             for trainer in left:
                 trainer.finish(pictures)

@@ -59,7 +59,9 @@ class SideBySide:
             if budget is not None:
                 self._unit = "evaluation"
             total = len(self.trainers) * (budget or first.config.training_steps)
-            self._bar = tqdm(total=total, initial=self._done, unit=self._unit, disable=self._quiet, dynamic_ncols=True)
+            self._bar = tqdm(
+                total=total, initial=self._counted, unit=self._unit, disable=self._quiet, dynamic_ncols=True
+            )
             stack.callback(self._bar.close)
             stack.enter_context(self._told_of_which())
             self._open = stack.pop_all()
@@ -76,7 +78,12 @@ class SideBySide:
         return all(trainer.complete for trainer in self.trainers)
 
     @property
-    def _done(self) -> int:
+    def done(self) -> int:
+        """How many training steps all runs have done."""
+        return min(trainer.learner.step for trainer in self.trainers)
+
+    @property
+    def _counted(self) -> int:
         """What is done of what the bar counts."""
         learners = [trainer.learner for trainer in self.trainers]
         return sum(learner.step if self._unit == "step" else learner.evaluations for learner in learners)
@@ -139,7 +146,7 @@ class SideBySide:
         if scores := [step.score for step in ended if step.score is not None]:
             name = self.trainers[0].evaluator.column.rpartition("/")[2]
             self._bar.set_postfix_str(f"median {name} {statistics.median(scores):.3g}", refresh=False)
-        self._bar.update(self._done - self._bar.n)
+        self._bar.update(self._counted - self._bar.n)
 
     def _say(self, words: str) -> None:
         """Shows a line above the bar, once."""
