@@ -12,7 +12,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import tyro
 
-FIRST = (*("env", "evaluations", "check", "drivers", "run_dir", "resume", "reuse", "on_failure", "seed", "quiet"),)
+FIRST = (
+    *("env", "evaluations", "check", "drivers", "run_dir", "resume", "reuse", "on_failure", "seed", "seeds", "quiet"),
+)
 """The flags that matter first."""
 GROUPS: dict[str, tuple[str, ...]] = {
     "problem": ("dims", "knobs", "env_kwargs", "time_steps", "evaluation_cost_ms"),

@@ -68,9 +68,9 @@ def test_a_comparison_is_continued_and_added_to(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="the extra plot")
     done = []
 
-    def one_by_one(call, runs, *_):
-        done.extend(runs)
-        return [(run, call(run)) for run in runs]
+    def one_by_one(do, calls, *_):
+        done.extend(run for call in calls for run in call)
+        return [(call, do(call)) for call in calls]
 
     monkeypatch.setattr("ppo.studies.runs.map_in_processes", one_by_one)
     monkeypatch.setattr(shares, "CANDIDATES", 64)

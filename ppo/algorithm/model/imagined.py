@@ -55,7 +55,8 @@ class CompiledImagining(Imagining):
         """Rolls out all slots from ``obs`` on, and records what happens."""
         assert isinstance(self._objective, Surrogate), "it is imagined"
         live, knobs = self.policy.live, self._action_dim
-        states, actions, trajectory.logprobs[:] = self._rolled_out(self.policy, obs, self.draws.noise(task))
+        noise = self.draws.noise(task, self.policy.spec.labelled)
+        states, actions, trajectory.logprobs[:] = self._rolled_out(self.policy, obs, noise)
         trajectory.obs[:], trajectory.final_obs[:] = states[:, :-1], states[:, 1:]
         trajectory.actions[..., :knobs] = actions
         if self.policy.spec.components > 1:

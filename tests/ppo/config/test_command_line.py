@@ -227,7 +227,7 @@ def test_a_failure_of_the_program_is_left_to_python(monkeypatch):
 
 def test_train_arguments_are_the_configuration_and_some_more():
     more = {field.name for field in dataclasses.fields(TrainArguments)} - set(dataclasses.asdict(Config()))
-    assert more == {"config", "run_dir", "resume", "quiet", "track", "profile", "pictures"}
+    assert more == {"config", "run_dir", "seeds", "resume", "quiet", "track", "profile", "pictures"}
 
 
 def test_another_budget_takes_nothing_from_that_of_a_config(tmp_path):
