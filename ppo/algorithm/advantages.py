@@ -1,7 +1,6 @@
 """Advantages over rectangular slots: GAE, V-trace where another policy acted, or leave-one-out within a slot."""
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 
@@ -132,10 +131,19 @@ def inverse_density_weights(conditions: np.ndarray, bandwidth: float) -> np.ndar
         ``[E]``, with a mean of 1.
     """
     width = bandwidth * conditions.shape[1] ** 0.5
-    distances = cdist(conditions, conditions, "sqeuclidean")
+    distances = _squared_distances(conditions)
     inside = ndtr((1 - conditions) / width) - ndtr((-1 - conditions) / width)
     weights = inside.prod(axis=1) / np.exp(-0.5 * distances / width**2).sum(axis=1)
     return weights / weights.mean()
+
+
+def _squared_distances(points: np.ndarray) -> np.ndarray:
+    """Returns what ``scipy.spatial.distance.cdist`` does, to the bit, ``[n, n]``; that takes long to load."""
+    total = np.zeros((len(points), len(points)))
+    for column in points.T:
+        difference = column[:, None] - column
+        total += difference * difference
+    return total
 
 
 def _pairs(values: np.ndarray) -> np.ndarray:

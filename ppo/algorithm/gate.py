@@ -1,7 +1,6 @@
 """A policy's gate, fitted to which of its components is the best where: a logistic regression of the last layer."""
 
 import numpy as np
-from scipy.optimize import minimize
 
 from actors.snapshot import NetworkSpec
 from ppo.algorithm.network import layer_inputs
@@ -24,6 +23,8 @@ def fit_gate(
     """
     if spec.components == 1:
         return
+    from scipy.optimize import minimize  # imported here, since it is slow to load
+
     features = layer_inputs(spec, theta, obs)[-1]
     features = np.column_stack([features, np.ones(len(features))])
     hot = np.eye(spec.components)[components]

@@ -6,7 +6,6 @@ pulls the policy's mean action at its conditions towards its knobs, the more the
 
 import numpy as np
 import torch
-from scipy.spatial import cKDTree
 
 from actors.seeding import Stream, generator
 from actors.snapshot import NetworkSpec
@@ -34,6 +33,8 @@ def imitation_weights(c: np.ndarray, f: np.ndarray) -> np.ndarray:
         f: values, ``[n]``.
     """
     count = min(NEIGHBOURS, len(f))
+    from scipy.spatial import cKDTree  # imported here, since it is slow to load
+
     _, near = cKDTree(c).query(c, k=count)
     near = near.reshape(len(f), count)
     offsets = c[near] - c[:, None]

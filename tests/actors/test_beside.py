@@ -48,7 +48,16 @@ def alone(a_job, snapshot, task):
 
 
 EVALUATED = np.random.default_rng(0).uniform(-1, 1, (5, 3))
-CONTROL_FROM = Job(Problem("TempControl-v1", time_steps=5), "lhs", 8, 0, 7, 5, eval_episodes=2, eval_time_steps=5)
+CONTROL_FROM = Job(
+    Problem("TempControl-v1", env_kwargs={"load_rounds": 0}, time_steps=5),
+    "lhs",
+    8,
+    0,
+    7,
+    5,
+    eval_episodes=2,
+    eval_time_steps=5,
+)
 MIXED = [
     *JOBS,
     job(sampler="heterogeneous"),

@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
-from ppo.algorithm.advantages import gae, inverse_density_weights, leave_one_out_advantages, v_trace
+from ppo.algorithm.advantages import (
+    _median,
+    _squared_distances,
+    gae,
+    inverse_density_weights,
+    leave_one_out_advantages,
+    v_trace,
+)
 
 GAMMA, LAMBDA = 0.5, 0.5
 #            continues  terminated  truncated   both
@@ -208,3 +216,15 @@ def test_an_outcome_that_failed_is_the_worst_of_its_slot_by_ranks(rank_weight):
 
 def test_where_all_failed_nothing_is_learned():
     assert leave_one_out_advantages(np.full((3, 2), np.nan), INSIDE, 0.5).tolist() == np.zeros((3, 2)).tolist()
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3, 7, 12])
+def test_distances_have_the_bits_of_scipys(dims):
+    points = np.random.default_rng(dims).uniform(-1, 1, (64, dims))
+    assert np.array_equal(_squared_distances(points), cdist(points, points, "sqeuclidean"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 101])
+def test_the_median_has_the_bits_of_numpys(count):
+    values = np.random.default_rng(count).exponential(size=count)
+    assert _median(values) == np.median(values)
