@@ -203,7 +203,8 @@ class Merger:
             MergeError: a slot was added twice.
         """
         slots = trajectory.slots
-        if self._present[slots].any() or len(np.unique(slots)) < len(trajectory):
+        ascending = (slots[1:] > slots[:-1]).all()  # as those of a driver do; no slot is there twice then
+        if self._present[slots].any() or not (ascending or len(np.unique(slots)) == len(trajectory)):
             again = next(slot for i, slot in enumerate(slots) if self._present[slot] or slot in slots[:i])
             raise MergeError(f"slot {again}: its trajectory came twice")
         self._present[slots] = True

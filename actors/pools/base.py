@@ -197,5 +197,7 @@ def rest_of(task: Task, merger: Merger) -> Task:
 
 def contiguous(slots: np.ndarray) -> list[range]:
     """Returns the contiguous runs of slots in ascending order."""
+    if len(slots) and slots[-1] - slots[0] + 1 == len(slots):  # as they mostly are
+        return [range(int(slots[0]), int(slots[-1]) + 1)]
     runs = np.split(slots, np.flatnonzero(np.diff(slots) > 1) + 1)
     return [range(int(run[0]), int(run[-1]) + 1) for run in runs if len(run)]

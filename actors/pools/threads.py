@@ -70,9 +70,11 @@ class _Round:
             except IndexError:
                 return
             self.running[collector.driver] = mine = _Running(task, time.monotonic())
+            left = task.stop - task.start
             try:
                 with contextlib.closing(collector.parts(task)) as parts:
-                    while not self.ended and (part := _next(collector, task, parts, limit)) is not None:
+                    while left and not self.ended and (part := _next(collector, task, parts, limit)) is not None:
+                        left -= len(part)
                         with self.lock:
                             if self.running.get(collector.driver) is not mine:
                                 return  # another collector has its place by now
