@@ -149,10 +149,7 @@ class Collector:
 
         def act(t: int, obs: np.ndarray, rows: np.ndarray | slice = ALL) -> np.ndarray:
             trajectory.obs[rows, t] = obs
-            for share in shares:
-                some, of_run = _part(rows, share, len(shares))  # of the observations, and of the task
-                if isinstance(of_run, np.ndarray) and not len(of_run):
-                    continue
+            for share, some, of_run in _parts(rows, shares):
                 if planned is not None:
                     knobs = planned[of_run]
                 elif noise is None:
@@ -236,14 +233,18 @@ class Collector:
                 stack.callback(batch.close)
 
 
-def _part(rows: np.ndarray | slice, share: Share, shares: int) -> tuple[Any, Any]:
-    """Returns which of some rows of a task are a run's, as places among them and as rows of the task."""
-    if shares == 1:
-        return ALL, rows
-    if isinstance(rows, slice):
-        return share.rows, share.rows
-    some = (rows >= share.rows.start) & (rows < share.rows.stop)
-    return some, rows[some]
+def _parts(rows: np.ndarray | slice, shares: list[Share]) -> Iterator[tuple[Share, Any, Any]]:
+    """Yields the runs that some rows of a task are of, which of the rows these are, and which of the task's."""
+    if len(shares) == 1:
+        yield shares[0], ALL, rows
+    elif isinstance(rows, slice):
+        for share in shares:
+            yield share, share.rows, share.rows
+    else:
+        places = np.searchsorted([share.rows.stop for share in shares], rows, side="right")
+        for place in np.unique(places).tolist():
+            some = places == place
+            yield shares[place], some, rows[some]
 
 
 def _finish(env: Any, trajectory: Trajectory, rows: np.ndarray | slice = ALL) -> None:

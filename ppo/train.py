@@ -7,26 +7,28 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from env.errors import UsageError
 from ppo.algorithm.not_finite import NotFiniteError
-from ppo.config import Config, ResolvedConfig, resolve
-from ppo.config.command_line import FROM_NOW_ON, WHAT_IS_SHOWN, WHERE_IT_RUNS, given_flags, parse, run_main
-from ppo.config.memory import check_memory
+from ppo.config import Config
+from ppo.config.command_line import (
+    FROM_NOW_ON,
+    WHAT_IS_SHOWN,
+    WHERE_IT_RUNS,
+    TrainArguments,
+    given_flags,
+    parse,
+    run_main,
+)
 from ppo.config.signals import handling_signals, raise_for
 from ppo.data.files import how_to_go_on
-from ppo.processor import remark
 from ppo.startup import command
-from ppo.training.hints import hint_at_replay
+from ppo.training.beginning import AT_ONCE, finished, resolved_here, told_how_to_go_on
 from ppo.training.run_dir import RunDir, check_free, default_path
-from ppo.training.seeds import begun_seeds, directory_of, parse_seeds, seeds_table
+from ppo.training.seeds import begun_configs, check_seeds, holds_seeds, listed_seeds, parse_seeds
+from ppo.training.together import WhatIsShown, train_together
 from ppo.training.undone import undone_by_mistake
-
-if TYPE_CHECKING:
-    from ppo.training.trainer import Trainer
-
-AT_ONCE = "at once; all but the evaluations under way is kept"
 
 
 def train(
@@ -64,13 +66,13 @@ def train(
     files = RunDir(run_dir or default_path(config))  # before the environment is made, which may change the directory
     if not resume:
         check_free(files.shown)  # Trainer does so too, but torch would be imported first
-    resolved = _resolved(config, quiet)
+    resolved = resolved_here(config, quiet)
     from ppo.training.trainer import Trainer  # torch comes with it, and must not slow a user's mistake down
 
     trainer = Trainer(resolved, files, resume=resume, track=track, quiet=quiet, profile=profile)
-    if summary := _finished(trainer):
+    if summary := finished(trainer):
         return _nothing_left(files, summary, quiet)
-    with undone_by_mistake([trainer], resume), trainer, _told_how_to_go_on(files.shown, config):
+    with undone_by_mistake([trainer], resume), trainer, told_how_to_go_on(files.shown, config):
         while not trainer.complete:
             if interrupted is not None and interrupted.is_set():
                 law = f", or measure its law with {command('evaluate')} {files.shown}" if trainer.learner.step else ""
@@ -105,64 +107,12 @@ def train_seeds(
     Raises:
         What ``train`` raises, for all of them.
     """
+    check_seeds(seeds)
     root = pathlib.Path(run_dir or default_path(config, f"{seeds[0]}-{seeds[-1]}"))
-    if not resume:
-        check_free(root)
-    if config.lag:
-        raise UsageError(f"--seeds: cannot be combined with --lag {config.lag}, which overlaps the rounds of one run")
-    configs = [_resolved(dataclasses.replace(config, seed=seed), quiet or seed != seeds[0]) for seed in seeds]
-    from ppo.training.side_by_side import SideBySide  # torch comes with it
-    from ppo.training.trainer import Trainer
-
-    places = [directory_of(root, seed) for seed in seeds]
-    trainers = [Trainer(*one, resume=resume, track=track, quiet=True) for one in zip(configs, places, strict=True)]
-    left = [trainer for trainer in trainers if not _finished(trainer)]
-    if left:
-        with undone_by_mistake(left, resume), SideBySide(left, quiet) as runs, _told_how_to_go_on(root):
-            while not runs.complete:
-                if interrupted is not None and interrupted.is_set():
-                    raise KeyboardInterrupt(f"after training step {runs.done} of each seed; {how_to_go_on(root)}")
-                runs.step()
-            for trainer in left:
-                trainer.finish(pictures)
-    summaries = {seed: files.summary() or {} for seed, files in zip(seeds, places, strict=True)}
-    if not quiet:
-        print(seeds_table(root, summaries))
-    return summaries
-
-
-def _resolved(config: Config, quiet: bool) -> ResolvedConfig:
-    """Resolves a configuration, checks that it can be trained here, and says what bits it will have if that matters.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    resolved = resolve(config)
-    check_memory(resolved)
-    if config.problem().family == "tuning" and config.problem().describe().asked:
-        begin = f"{command('ask')} RUN_DIR --env {config.env} --evaluations N"
-        raise UsageError(f"--env {config.env}: is a bench, which no training calls; its points are asked with {begin}")
-    if not quiet and (words := remark()):
-        print(words, file=sys.stderr)
-    return resolved
-
-
-@contextlib.contextmanager
-def _told_how_to_go_on(run_dir: pathlib.Path, config: Config | None = None) -> Iterator[None]:
-    """Adds to a Ctrl-C that ends the training at once how to go on; with a configuration to errors of slots as well."""
-    try:
-        with hint_at_replay(run_dir, config) if config else contextlib.nullcontext():
-            yield
-    except KeyboardInterrupt as interrupt:
-        if str(interrupt) != AT_ONCE:
-            raise
-        raise type(interrupt)(f"{AT_ONCE}; {how_to_go_on(run_dir)}") from None
-
-
-def _finished(trainer: "Trainer") -> dict[str, Any] | None:
-    """Returns the summary of a run that was finished before; None of one that goes on."""
-    there = trainer.complete and (trainer.files.path / "law.npz").is_file()
-    return trainer.files.summary() if there else None
+    if resume and (listed := listed_seeds(root)) != list(seeds):
+        raise UsageError(f"--resume {root}: was begun with the seeds {listed}, and is to go on with {list(seeds)}")
+    configs = [dataclasses.replace(config, seed=seed) for seed in seeds]
+    return train_together(root, configs, WhatIsShown(quiet, track, pictures), resume, interrupted)
 
 
 def _nothing_left(files: RunDir, summary: dict[str, Any], quiet: bool) -> dict[str, Any]:
@@ -206,28 +156,9 @@ def interruptible(quiet: bool) -> Iterator[threading.Event]:
 def main(argv: list[str]) -> None:
     """Runs the command."""
     arguments = parse(argv)
-    config, run_dir = arguments.to_config(), arguments.run_dir
-    seeds: Sequence[int] = parse_seeds(arguments.seeds) if arguments.seeds is not None else ()
-    if arguments.resume is not None:
-        run_dir = arguments.resume
-        seeds = begun_seeds(pathlib.Path(run_dir))
-        names = {*WHERE_IT_RUNS, *FROM_NOW_ON} & {*given_flags(argv)}
-        given = {name: getattr(arguments, name) for name in names}
-        if given.get("backend", "ray") != "ray":
-            given.setdefault("ray_address", None)  # which no other backend has
-        files = directory_of(pathlib.Path(run_dir), seeds[0]) if seeds else RunDir(run_dir)
-        config = dataclasses.replace(files.config("--resume"), **given)
-    shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
-    if seeds and shown.pop("profile"):
-        raise UsageError("--profile: profiles a single run; leave out --seeds")
     with interruptible(arguments.quiet) as interrupted:
-        more = {"resume": arguments.resume is not None, "interrupted": interrupted, **shown}
         try:
-            summaries = (
-                list(train_seeds(config, seeds, run_dir, **more).values())
-                if seeds
-                else [train(config, run_dir, **more)]
-            )
+            summaries = _run(arguments, argv, interrupted)
         except NotFiniteError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)
@@ -236,6 +167,29 @@ def main(argv: list[str]) -> None:
     if all(map(all_failed, summaries)):
         print("error: every evaluation of f failed, so that nothing was learned", file=sys.stderr)
         sys.exit(1)
+
+
+def _run(arguments: TrainArguments, argv: list[str], interrupted: threading.Event) -> list[dict[str, Any]]:
+    """Trains what a command line says, or goes on with it; returns the summaries."""
+    config, run_dir, resume = arguments.to_config(), arguments.run_dir, arguments.resume is not None
+    together = arguments.seeds is not None or (resume and holds_seeds(pathlib.Path(str(arguments.resume))))
+    if together and arguments.profile:
+        raise UsageError("--profile: profiles a single run; leave out --seeds")
+    shown = {name: getattr(arguments, name) for name in WHAT_IS_SHOWN}
+    if arguments.seeds is not None:
+        del shown["profile"]
+        seeds = parse_seeds(arguments.seeds)
+        return list(train_seeds(config, seeds, run_dir, interrupted=interrupted, **shown).values())
+    if arguments.resume is not None:
+        run_dir = arguments.resume
+        given = {name: getattr(arguments, name) for name in {*WHERE_IT_RUNS, *FROM_NOW_ON} & {*given_flags(argv)}}
+        if given.get("backend", "ray") != "ray":
+            given.setdefault("ray_address", None)  # which no other backend has
+        if together:
+            root, wanted = pathlib.Path(run_dir), WhatIsShown(arguments.quiet, arguments.track, arguments.pictures)
+            return list(train_together(root, begun_configs(root, given), wanted, True, interrupted).values())
+        config = dataclasses.replace(RunDir(run_dir).config("--resume"), **given)
+    return [train(config, run_dir, resume=resume, interrupted=interrupted, **shown)]
 
 
 if __name__ == "__main__":

@@ -96,9 +96,10 @@ class AutoPool(Pool):
         return self._pool.failure
 
     def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
-        # A round of which slots are recorded already says nothing about what one costs.
-        self._measuring = not self.choice and kind in TRAINING and not (record and record.trajectories)
-        self._slots = self.job.slots(kind)
+        # A round of which slots are recorded already, of all runs that share it, says nothing about what one costs.
+        recorded = sum(map(len, record.trajectories)) if record else 0
+        self._slots = self.job.slots(kind) - recorded
+        self._measuring = not self.choice and kind in TRAINING and self._slots >= self.job.run_slots(kind)
         self._snapshot = snapshot
         self._pool.submit(step, snapshot, kind, record)
 

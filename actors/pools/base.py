@@ -183,6 +183,12 @@ def shares(kind: Kind, step: int, slots: np.ndarray, parts: int) -> list[Task]:
     return [Task(kind, step, run.start, run.stop) for run in runs]
 
 
+def shares_by_run(job: Job, kind: Kind, step: int, slots: np.ndarray, parts: int) -> list[Task]:
+    """Splits slots into so many shares or more, none of them of several runs: a task may take no longer for them."""
+    runs = np.split(slots, np.searchsorted(slots, job.run_slots(kind) * np.arange(1, len(job.runs))))
+    return [task for run in runs if len(run) for task in shares(kind, step, run, -(-parts * len(run) // len(slots)))]
+
+
 def missing_of(task: Task, merger: Merger) -> np.ndarray:
     """Returns the slots of a task that a merger lacks, ``[k]``."""
     slots = np.arange(task.start, task.stop)

@@ -19,7 +19,7 @@ from typing import Any
 
 from actors.job import Job, Kind, Task
 from actors.pools import protocol
-from actors.pools.base import WATCH_SECONDS, DriverError, Pool, Record, RoundResult, StoppedError, shares
+from actors.pools.base import WATCH_SECONDS, DriverError, Pool, Record, RoundResult, StoppedError, shares_by_run
 from actors.pools.fleet import Event, Fleet, Handle
 from actors.pools.roster import Driver, Roster
 from actors.pools.round import Round, tasks_worth_dealing
@@ -81,7 +81,7 @@ class DealingPool(Pool):
         block, edition = self._fleet.share(snapshot.to_bytes())
         merger = self._merger(kind, snapshot.version, record)
         missing = merger.missing
-        tasks = shares(kind, step, missing, self._parts_of(kind, len(missing), record))
+        tasks = shares_by_run(self.job, kind, step, missing, self._parts_of(kind, len(missing), record))
         self._rounds, self._snapshot = self._rounds + 1, snapshot
         self._round = Round(self._rounds, kind, edition, block, merger, tasks, started, record)
         self._round.began(self._deal(self._round))

@@ -131,7 +131,7 @@ class Lane(Pool):
         try:
             return self._shared.result(self._number)
         finally:
-            self.drivers, self.restarts, self.failure = pool.drivers, pool.restarts, pool.failure
+            self.drivers, self.restarts = pool.drivers, pool.restarts
 
     def close(self) -> None:
         """Leaves the pool to the other runs."""

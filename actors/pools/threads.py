@@ -5,7 +5,7 @@ import functools
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
@@ -56,6 +56,7 @@ class _Round:
     merger: Merger
     record: Record | None
     failed_slots: FailedSlots | None
+    runs_of: Callable[[Task], int]
     shares: list[int] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: dict[int, _Running] = field(default_factory=dict)
@@ -73,7 +74,8 @@ class _Round:
             left = task.stop - task.start
             try:
                 with contextlib.closing(collector.parts(task)) as parts:
-                    while left and not self.ended and (part := _next(collector, task, parts, limit)) is not None:
+                    longest = limit * self.runs_of(task)
+                    while left and not self.ended and (part := _next(collector, task, parts, longest)) is not None:
                         left -= len(part)
                         with self.lock:
                             if self.running.get(collector.driver) is not mine:
@@ -98,9 +100,9 @@ class _Round:
                     del self.running[collector.driver]
 
     def late(self, limit: float) -> dict[int, _Running]:
-        """Returns what has been running for more than ``limit`` seconds, by the collector's number."""
-        now = time.monotonic()
-        return {driver: one for driver, one in self.running.copy().items() if now - one.started > limit}
+        """Returns what has been running for more than ``limit`` seconds a run, by the collector's number."""
+        now, running = time.monotonic(), self.running.copy().items()
+        return {driver: one for driver, one in running if now - one.started > limit * self.runs_of(one.task)}
 
     def give_up(self, driver: int, late: _Running) -> bool:
         """Ends a task that took too long: it is dealt again in halves, and has failed where it is a single slot.
@@ -179,7 +181,8 @@ class ThreadPool(Pool):
         one_by_one = record and record.slot_by_slot and not self.job.description.waits
         parts = len(merger.missing) if one_by_one else len(self._collectors)
         tasks = deque(shares(kind, step, merger.missing, parts))
-        self._round = _Round(snapshot, tasks, merger, record, self._failed_slots if self.job.keep_failures else None)
+        failed_slots = self._failed_slots if self.job.keep_failures else None
+        self._round = _Round(snapshot, tasks, merger, record, failed_slots, self._runs_of)
 
     def result(self) -> RoundResult:
         assert self._round is not None, "submit comes before result"
@@ -268,6 +271,10 @@ class ThreadPool(Pool):
         self._collectors[driver] = Collector(self.job, driver)
         self._collectors[driver].update(current.snapshot)
         running[driver] = self._start(current, self._collectors[driver])
+
+    def _runs_of(self, task: Task) -> int:
+        """Returns of how many runs a task has slots, each of which may take its time."""
+        return len(self.job.shares(task))
 
     def _too_long(self, task: Task) -> str:
         slots = f"slot {task.start}" + (f" to {task.stop - 1}" if task.stop - task.start > 1 else "")

@@ -13,8 +13,8 @@ NUMBER = 8  # bytes
 COPIES = 5  # of a parameter: itself, its gradient, two moments of Adam, and what is broadcast
 
 
-def check_memory(config: ResolvedConfig) -> None:
-    """Checks that the largest arrays of a run fit into this machine's memory.
+def check_memory(config: ResolvedConfig, runs: int = 1) -> None:
+    """Checks that the largest arrays of a run, or of the runs of several seeds, fit into this machine's memory.
 
     It builds the environment once, to learn its sizes, so it is for a run that is about to begin.
 
@@ -22,9 +22,10 @@ def check_memory(config: ResolvedConfig) -> None:
         UsageError: they do not; the text names the flag that most is due to.
     """
     most, needed = psutil.virtual_memory().total, needed_bytes(config, config.problem().describe())
-    if sum(needed.values()) > most:
-        blamed = max(needed, key=lambda name: needed[name])
-        gibibytes = math.ceil(sum(needed.values()) / 2**30)
+    if (together := runs * sum(needed.values())) > most:
+        alone = together / runs <= most
+        blamed = f"--seeds with {runs} runs" if alone else max(needed, key=lambda name: needed[name])
+        gibibytes = math.ceil(together / 2**30)
         raise UsageError(f"{blamed}: needs about {gibibytes:,} GiB of memory, and this machine has {most / 2**30:.3g}")
 
 

@@ -2,7 +2,8 @@
 
 Mean regret over 128 conditions, as a share of that of the best constant knobs: 0 is the optimum, 1 no better than
 constant knobs. Nothing was chosen by these seeds, but for what docs/results.md says. Noise is 5 % of the standard
-deviation of f. Seconds are those that one core works on a training.
+deviation of f. Seconds are those that one core works on a training, without its start; where seeds are
+trained side by side, the share of each.
 """
 
 import dataclasses
@@ -20,10 +21,10 @@ from ppo.evaluation.shares import held_out_conditions, measure_scale, noise_free
 from ppo.experiments.tables import Row, machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_groups
 from ppo.studies.seeded_runs import SeededRun
+from ppo.studies.statistics import summarised
 
 if TYPE_CHECKING:
     from ppo.training.trainer import Trainer
-from ppo.studies.statistics import summarised
 
 TAKES, GROUPS = ("seeds", "quick", "only"), ("small", "every", "large", "none")
 PROBLEMS = {

@@ -70,12 +70,8 @@ class Ahead(Rounds):
             self._begun.append((step, self._submit(call)))
 
     def wanted(self, wanted: WantedRound) -> Trajectory:
-        """Returns the trajectory of a round that a training step waits for; raises what ``run`` does."""
-        if wanted.kind in TRAINING:
-            return self.collect()
-        with self._timing.measure("broadcast"):
-            snapshot = wanted.snapshot()
-        return self.run(wanted.kind, wanted.step, snapshot)
+        """Returns the trajectory of a round that is waited for, which may have been begun; raises what ``run`` does."""
+        return self.collect() if wanted.kind in TRAINING else super().wanted(wanted)
 
     def collect(self) -> Trajectory:
         """Returns the trajectory of the training step that the learner is at; raises what ``run`` does."""

@@ -18,7 +18,7 @@ from env.description import Description
 from env.errors import UsageError, nearest
 from ppo.config import ResolvedConfig
 from ppo.data.rows import LATE, SKIPPED, in_order, key_name, row_type, rows_of
-from ppo.training.checking import run_check
+from ppo.training.checking import checked
 from ppo.training.job import configured_pool
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir
@@ -121,7 +121,7 @@ class Asks:
             for _ in self:  # type: ignore[attr-defined]
                 pass
             if self.config.check:
-                run_check(self.rounds, self.job, self.files, self.learner.snapshot())
+                self.rounds.through(checked(self.rounds, self.job, self.files, self.learner.snapshot()))
             self._asked = None
         except Unanswered as unanswered:
             self._asked = unanswered.rows

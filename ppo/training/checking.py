@@ -1,5 +1,9 @@
 """The check of a law on the drivers of a run: paid for, kept in the archive, and played back when asked for again."""
 
+import functools
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 
 from actors.job import Job, Kind
@@ -19,25 +23,32 @@ from ppo.training.evaluated import training_rows
 from ppo.training.job import configured_pool, make_job
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir
+from ppo.training.step import WantedRound
 from ppo.training.timing import Timing
 
 
-def run_check(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Check:
+def checked(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Generator[WantedRound, Any, Check]:
     """Evaluates f under a law and under two constant knobs, or the start law, at the same conditions.
 
+    Yields each round that it waits for, and is sent its trajectory.
+
     Args:
-        rounds: runs the rounds.
+        rounds: keeps what was evaluated.
         job: the job of the run, with the states of the check.
         files: directory of the run.
         snapshot: the law.
     """
     assert job.check_starts is not None, "the job has a check"
     rounds.sync()
-    law = _last(rounds.run(Kind.CHECK, snapshot.version, snapshot))
+    law = _last((yield WantedRound(Kind.CHECK, snapshot.version, lambda: snapshot)))
     constants = {}
     for kind, (knobs, other) in compared(job, files, snapshot).items():
-        constants[knobs] = _last(rounds.run(kind, snapshot.version, other))
+        constants[knobs] = _last((yield WantedRound(kind, snapshot.version, functools.partial(_itself, other))))
     return compare(law, constants, job.description.constraints > 0)
+
+
+def _itself(snapshot: Snapshot) -> Snapshot:
+    return snapshot
 
 
 def _last(trajectory: Trajectory) -> np.ndarray:
@@ -86,4 +97,5 @@ def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Ch
         configured_pool(job, config) as pool,
         archive.recording(lambda kind, evaluations: None) as recorder,
     ):
-        return run_check(Rounds(pool, job, recorder, Timing()), job, files, snapshot)
+        rounds = Rounds(pool, job, recorder, Timing())
+        return rounds.through(checked(rounds, job, files, snapshot))

@@ -3,6 +3,7 @@
 import pathlib
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from tqdm import tqdm
@@ -23,7 +24,15 @@ class Progress:
     """A bar with the training step or the evaluations paid of the budget, the time left, the current score, env steps
     per second and the split of the time."""
 
-    def __init__(self, config: ResolvedConfig, learner: Learner, column: str, quiet: bool):
+    def __init__(
+        self,
+        config: ResolvedConfig,
+        learner: Learner,
+        column: str,
+        quiet: bool,
+        message: Callable[[str], None] | None = None,
+    ):
+        self._elsewhere = message
         self._counts_evaluations = config.evaluations is not None
         self._learner = learner
         first, total, unit = learner.step, config.training_steps, "step"
@@ -68,8 +77,10 @@ class Progress:
             self.message(f"an evaluation of f failed, and counts as worse than any other ({reason})")
 
     def message(self, text: str) -> None:
-        """Shows a line above the bar."""
-        if not self._bar.disable:
+        """Shows a line above the bar, or wherever the lines of a run go that has none."""
+        if self._elsewhere is not None:
+            self._elsewhere(text)
+        elif not self._bar.disable:
             self._bar.write(text, file=sys.stderr)
 
     def close(self) -> None:

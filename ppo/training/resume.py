@@ -47,6 +47,7 @@ def restore(learner: Learner, files: RunDir, resume: bool, name: str = "--resume
                 hint = f"; without checkpoint.npz the run goes on from {NAME}" if archived else ""
                 raise UsageError(f"{error}{hint}") from None
             return meta
+        _check_same(learner, files, name)
     if learner.config.warm_start is not None:
         source = RunDir(pathlib.Path(learner.config.warm_start))
         learner.warm_start(_state_for(learner, source, source.config("--warm-start"), "--warm-start")[0])
@@ -127,6 +128,17 @@ def _check_unchanged(before: dict[str, Any], learner: Learner, source: RunDir) -
         raise ChangedConfigError(
             f"--resume {source.shown}: {flag(name)} was {json.dumps(before[name])} when the run was begun, and its "
             f"config.json now has {json.dumps(now[name])}; change it back, or begin a new run with --config"
+        )
+
+
+def _check_same(learner: Learner, files: RunDir, name: str) -> None:
+    """Checks that a run without a checkpoint begins again with the configuration of its ``config.json``."""
+    before, now = files.read_json("config.json") or {}, result_fields(learner.config)
+    now.pop("on_failure")  # which may change, and is checked elsewhere
+    if (field := changed_field(before, now)) is not None:
+        raise ChangedConfigError(
+            f"{name} {files.shown}: its config.json has {flag(field)} {json.dumps(before[field])}, and it was to go on "
+            f"with {json.dumps(now[field])}"
         )
 
 

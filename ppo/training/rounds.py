@@ -1,7 +1,9 @@
 """Rounds of slots on the pool: recorded before anything learns from them, and timed."""
 
 import time
+from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,7 +14,10 @@ from actors.trajectory import Trajectory
 from ppo.algorithm.outcomes import check_finite
 from ppo.data.recorder import Recorder
 from ppo.data.rows import LATE, row_type, rows_of
+from ppo.training.step import WantedRound
 from ppo.training.timing import Timing
+
+R = TypeVar("R")
 
 
 def phase_of(kind: Kind) -> str:
@@ -74,6 +79,22 @@ class Rounds:
         self._timing.add("broadcast", ran.broadcast)
         self._timing.add(phase_of(kind), max(0.0, time.monotonic() - started - ran.broadcast))
         return trajectory
+
+    def through(self, coroutine: Generator[WantedRound, Any, R]) -> R:
+        """Runs the rounds that a coroutine waits for; returns what it returns."""
+        trajectory: Trajectory | None = None
+        while True:
+            try:
+                wanted = coroutine.send(trajectory)
+            except StopIteration as end:
+                return end.value
+            trajectory = self.wanted(wanted)
+
+    def wanted(self, wanted: WantedRound) -> Trajectory:
+        """Returns the trajectory of a round that is waited for; raises what ``run`` does."""
+        with self._timing.measure("broadcast"):
+            snapshot = wanted.snapshot()
+        return self.run(wanted.kind, wanted.step, snapshot)
 
     def _run(self, kind: Kind, step: int, snapshot: Snapshot) -> Ran:
         """Runs one round, and checks it; raises what ``run`` does."""

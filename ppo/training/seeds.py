@@ -1,21 +1,27 @@
 """The runs of several seeds: where they are, and what came of them."""
 
+import dataclasses
+import json
 import pathlib
 import re
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actors.seeding import MAX_SEED
 from env.errors import UsageError
+from ppo.config import Config, ResolvedConfig
+from ppo.config.fields import flag
+from ppo.data.files import make_directories, write_new
 from ppo.training.run_dir import RunDir
+from ppo.training.soundness import changed_field, result_fields
 
-MOST_SEEDS = 1000
+MOST_SEEDS = 100  # each keeps two files open, of which many systems allow a process 1,024
 SHARE = "median regret, as a share of that of the best constant knobs"
 GAIN = "mean of f under the best constant knobs minus that under the law, by the check"
 EXPECTED = "mean of f by the model"
 MORE_IS_BETTER = {"mean_return", GAIN}
-_DIRECTORY = re.compile(r"seed-(\d+)")
+LISTED = "seeds.json"
 
 
 def parse_seeds(text: str) -> range:
@@ -35,17 +41,94 @@ def parse_seeds(text: str) -> range:
     return range(first, end)
 
 
+def check_seeds(seeds: Sequence[int]) -> None:
+    """Raises UsageError unless there are seeds, each once, and not too many."""
+    if not 0 < len(seeds) <= MOST_SEEDS or len(set(seeds)) < len(seeds):
+        raise UsageError(f"--seeds: from 1 to {MOST_SEEDS} seeds, each once, got {len(seeds)}: {list(seeds)[:8]}")
+
+
 def directory_of(root: pathlib.Path, seed: int) -> RunDir:
     """Returns the directory of a seed's run."""
     return RunDir(root / f"seed-{seed}")
 
 
-def begun_seeds(root: pathlib.Path) -> list[int]:
-    """Returns the seeds whose runs are in a directory, in ascending order; none where it is no directory of seeds."""
-    if not root.is_dir() or (root / "config.json").exists():
-        return []
-    found = [_DIRECTORY.fullmatch(path.name) for path in root.iterdir() if (path / "config.json").is_file()]
-    return sorted(int(match[1]) for match in found if match)
+def write_seeds(root: pathlib.Path, seeds: Sequence[int]) -> None:
+    """Writes which runs are begun in a directory, before any of them is: a start that is cut loses none.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        make_directories(root)
+        write_new(root / LISTED, (json.dumps({"seeds": list(seeds)}) + "\n").encode())
+    except FileExistsError:
+        raise UsageError(f"--run-dir {root}: other runs have just begun in it") from None
+    except OSError as error:
+        raise UsageError(f"--run-dir {root}: cannot be made ({error.strerror})") from None
+
+
+def holds_seeds(root: pathlib.Path) -> bool:
+    """Returns whether a directory is that of the runs of several seeds."""
+    return (root / LISTED).is_file()
+
+
+def begun_configs(root: pathlib.Path, given: Mapping[str, Any]) -> list[Config]:
+    """Returns the configurations of the runs that were begun together in a directory, in the order of their seeds.
+
+    One of which nothing is there yet has that of the others.
+
+    Args:
+        root: the directory.
+        given: fields that all of them take other values of.
+
+    Raises:
+        UsageError: it is not what ``write_seeds`` wrote, or a run's own configuration is damaged.
+    """
+    seeds = listed_seeds(root)
+    begun = {seed: directory_of(root, seed).config() for seed in seeds if has_begun(directory_of(root, seed))}
+    if not begun:
+        raise UsageError(f"--resume {root}: none of its runs was begun; remove it, and start them anew")
+    first = next(iter(begun.values()))
+    return [dataclasses.replace(begun.get(seed, first), seed=seed, **given) for seed in seeds]
+
+
+def listed_seeds(root: pathlib.Path) -> list[int]:
+    """Returns the seeds of the runs that were begun together in a directory.
+
+    Raises:
+        UsageError: there is no sound list of them.
+    """
+    if not holds_seeds(root):
+        raise UsageError(f"--resume {root}: not a directory of several seeds, there is no {LISTED} in it")
+    try:
+        seeds = json.loads((root / LISTED).read_text(encoding="utf-8"))["seeds"]
+        if not (isinstance(seeds, list) and all(type(seed) is int and 0 <= seed <= MAX_SEED for seed in seeds)):
+            raise ValueError("seeds")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise UsageError(f"--resume {root}: {LISTED} is damaged; go on with each run alone, by its directory") from None
+    check_seeds(seeds)
+    return seeds
+
+
+def has_begun(files: RunDir) -> bool:
+    """Returns whether a run was begun in a directory."""
+    return (files.path / "config.json").is_file()
+
+
+def check_alike(root: pathlib.Path, configs: Sequence[ResolvedConfig]) -> None:
+    """Checks that runs differ by their seed alone, and by what changes no slot.
+
+    Raises:
+        UsageError: they do not.
+    """
+    first = result_fields(configs[0])
+    for config in configs[1:]:
+        other = result_fields(config) | {"seed": first["seed"]}
+        if (name := changed_field(first, other)) is not None:
+            raise UsageError(
+                f"--resume {root}: {flag(name)} is {json.dumps(first[name])} in seed-{configs[0].seed} and "
+                f"{json.dumps(other[name])} in seed-{config.seed}; go on with each alone, by its directory"
+            )
 
 
 def seeds_table(root: pathlib.Path, summaries: Mapping[int, Mapping[str, Any]]) -> str:

@@ -10,9 +10,9 @@ import functools
 import statistics
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tqdm import tqdm
 
@@ -26,24 +26,29 @@ from ppo.training.rounds import phase_of
 from ppo.training.step import TrainingStep, WantedRound
 from ppo.training.trainer import Trainer
 
-Coroutine = Generator[WantedRound, Any, TrainingStep]
+R = TypeVar("R")
+Coroutines = dict[Trainer, Generator[WantedRound, Any, R]]
 
 
 class SideBySide:
     """Trains several runs, inside its context.
 
     Args:
-        trainers: of the runs, whose configurations differ by their seed alone; none is complete or in its context.
+        trainers: of the runs, whose configurations differ by their seed alone; none is in its context.
         quiet: show no progress.
+        begin: is called once the drivers are up, before anything of a run is written.
 
     Attributes:
         trainers: of the runs.
     """
 
-    def __init__(self, trainers: Sequence[Trainer], quiet: bool):
-        self.trainers, self._quiet = list(trainers), quiet
+    def __init__(self, trainers: Sequence[Trainer], quiet: bool, begin: Callable[[], None] = lambda: None):
+        self.trainers, self._quiet, self._begin = list(trainers), quiet, begin
         self._at = self.trainers[0]  # which one something is done for
         self._shown: set[str] = set()
+        budget = self._at.config.evaluations
+        self._unit = "step" if budget is None else "evaluation"
+        self._total = len(self.trainers) * (budget or self._at.config.training_steps)
 
     def __enter__(self) -> Self:
         first = self.trainers[0]
@@ -52,21 +57,15 @@ class SideBySide:
                 make = functools.partial(configured_pool, config=first.config)
                 self._shared = SharedPool([trainer.job for trainer in self.trainers], make)
                 stack.callback(self._shared.close)
-            for trainer, lane in zip(self.trainers, self._shared.lanes, strict=True):
-                trainer.share(lane, first)
-                stack.enter_context(trainer)
-            budget, self._unit = first.config.evaluations, "step"
-            if budget is not None:
-                self._unit = "evaluation"
-            total = len(self.trainers) * (budget or first.config.training_steps)
-            self._bar = tqdm(
-                total=total, initial=self._counted, unit=self._unit, disable=self._quiet, dynamic_ncols=True
-            )
+            done, quiet = self._counted, self._quiet
+            self._bar = tqdm(total=self._total, initial=done, unit=self._unit, disable=quiet, dynamic_ncols=True)
             stack.callback(self._bar.close)
+            self._begin()
+            for trainer, lane in zip(self.trainers, self._shared.lanes, strict=True):
+                trainer.share(lane, first, functools.partial(self._say_of, trainer))
+                stack.enter_context(trainer)
             stack.enter_context(self._told_of_which())
             self._open = stack.pop_all()
-        for words in first.words:
-            self._say(words)
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -96,24 +95,33 @@ class SideBySide:
         """
         left = [trainer for trainer in self.trainers if not trainer.complete]
         least = min(trainer.learner.step for trainer in left)
-        steps: dict[Trainer, Coroutine] = {t: t.parts() for t in left if t.learner.step == least}
-        sent: dict[Trainer, Trajectory | None] = dict.fromkeys(steps)
-        ended = []
+        ended = self._through({trainer: trainer.parts() for trainer in left if trainer.learner.step == least})
+        self._show(list(ended.values()))
+        return list(ended.values())
+
+    def finish(self, pictures: bool) -> list[dict[str, Any]]:
+        """Does for all runs what ``Trainer.finish`` does; returns the summaries."""
+        ended = self._through({trainer: trainer.ending(pictures) for trainer in self.trainers})
+        return [ended[trainer] for trainer in self.trainers]
+
+    def _through(self, coroutines: Coroutines[R]) -> dict[Trainer, R]:
+        """Goes through coroutines that wait for rounds, and runs the rounds that they wait for together."""
+        sent: dict[Trainer, Trajectory | None] = dict.fromkeys(coroutines)
+        ended = {}
         while sent:
             wanted = {}
             for trainer, trajectory in sent.items():
                 self._at = trainer
                 trainer.timing.leave_out()
                 try:
-                    wanted[trainer] = steps[trainer].send(trajectory)
+                    wanted[trainer] = coroutines[trainer].send(trajectory)
                 except StopIteration as end:
-                    ended.append(end.value)
+                    ended[trainer] = end.value
             sent = self._run(wanted)
-        self._show(ended)
         return ended
 
     def _run(self, wanted: dict[Trainer, WantedRound]) -> dict[Trainer, Trajectory | None]:
-        """Runs the rounds that training steps wait for; each has an equal part of their time."""
+        """Runs the rounds that are waited for; each has an equal part of their time."""
         started = time.monotonic()
         try:
             for trainer, one in wanted.items():
@@ -154,13 +162,20 @@ class SideBySide:
             self._bar.write(words, file=sys.stderr)
         self._shown.add(words)
 
+    def _say_of(self, trainer: Trainer, words: str) -> None:
+        """Shows a line of one run; what is said of all of them as they begin is said once."""
+        self._say(words if words in self.trainers[0].words else f"seed {trainer.config.seed}: {words}")
+
     @contextlib.contextmanager
     def _told_of_which(self) -> Iterator[None]:
-        """Adds to an error of a slot how to run it alone, and of which run it is."""
+        """Adds to an error of a slot of which run it is, and how to run it alone."""
         try:
             yield
         except (DriverError, NotFiniteSlotError) as error:
-            own = self.trainers[error.run] if isinstance(error, DriverError) and error.slot else self._at
-            files = own.files
-            with hint_at_replay(files.shown, own.config, files.shown.parent):
+            own = self._at
+            if isinstance(error, DriverError) and error.slot:
+                own = self.trainers[error.run]
+            elif error.slot:
+                error.args = (f"{error}, in the run with seed {own.config.seed}", *error.args[1:])
+            with hint_at_replay(own.files.shown, own.config, self.trainers):
                 raise

@@ -15,7 +15,7 @@ import contextlib
 import dataclasses
 import pathlib
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -36,7 +36,7 @@ from ppo.evaluation.evaluator import make_evaluator
 from ppo.training.ahead import Ahead
 from ppo.training.archiving import RunArchive
 from ppo.training.asking import Asks, pool_of
-from ppo.training.checking import run_check
+from ppo.training.checking import checked
 from ppo.training.device import fallback_words, gpu_in_use, prepared, ranges, settled
 from ppo.training.evaluated import evaluated, tried
 from ppo.training.job import make_job, unscaled_words
@@ -82,6 +82,7 @@ class Trainer(Asks):
 
     rounds: Ahead
     _lane: Pool | None
+    _message: Callable[[str], None] | None
 
     def __init__(
         self,
@@ -117,11 +118,11 @@ class Trainer(Asks):
             self._archive.check_whole(self.learner.step, int(self._meta.get("archive_bytes", 0)))
         imitate_reused(self.learner, reused)
         self.words = [self._archive.too_few, unscaled_words(config, self.job), fallback_words(asked, config)]
-        self._choice_shown, self._lane = "", None
+        self._choice_shown, self._lane, self._message = "", None, None
 
-    def share(self, lane: Pool, beside: "Trainer") -> None:
-        """Has the slots run by a pool that another run uses too, and that is left open; comes before the context."""
-        self._lane, self._resources = lane, beside._resources
+    def share(self, lane: Pool, beside: "Trainer", message: Callable[[str], None]) -> None:
+        """Has the slots run by a pool that another run uses too, and lines shown by ``message``; before the context."""
+        self._lane, self._resources, self._message = lane, beside._resources, message
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
@@ -134,7 +135,7 @@ class Trainer(Asks):
             if not self._resume:
                 self.files.create(self.config, self.job.limit)
                 stack.enter_context(self.files.locked())
-            self._progress = Progress(self.config, self.learner, self.evaluator.column, self.quiet)
+            self._progress = Progress(self.config, self.learner, self.evaluator.column, self.quiet, self._message)
             for words in filter(None, self.words):
                 self._progress.message(words)
             recorder = stack.enter_context(self._archive.recording(self._progress.paid))
@@ -186,13 +187,7 @@ class Trainer(Asks):
         """
         if self.complete:
             raise StopIteration
-        step, trajectory = self.parts(), None
-        while True:
-            try:
-                wanted = step.send(trajectory)
-            except StopIteration as end:
-                return end.value
-            trajectory = self.rounds.wanted(wanted)
+        return self.rounds.through(self.parts())
 
     def parts(self) -> Generator[WantedRound, Any, TrainingStep]:
         """Goes through a training step: yields each round that it waits for, is sent its trajectory, and returns."""
@@ -268,11 +263,15 @@ class Trainer(Asks):
 
     def finish(self, pictures: bool = True) -> dict[str, Any]:
         """Checks the law if asked to, writes what a finished run leaves, shows the table, and returns the summary."""
+        return self.rounds.through(self.ending(pictures))
+
+    def ending(self, pictures: bool) -> Generator[WantedRound, Any, dict[str, Any]]:
+        """Goes through what ``finish`` does, as ``parts`` goes through a training step."""
         check = None
         if self.config.check:
             self.timing.begin_step()
             self._progress.message(cost_words(self.config.check, self.job.limit))
-            check = run_check(self.rounds, self.job, self.files, self.learner.snapshot())
+            check = yield from checked(self.rounds, self.job, self.files, self.learner.snapshot())
         self.timing.stop()
         self._progress.close()
         snapshot = self.learner.snapshot()

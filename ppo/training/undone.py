@@ -1,6 +1,7 @@
 """Takes back a run directory in which nothing happened before a mistake of the user's ended the run."""
 
 import contextlib
+import pathlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,17 @@ ON_REQUEST = ("profile*.txt", "events.out.tfevents.*")
 
 
 @contextlib.contextmanager
-def undone_by_mistake(trainers: "Sequence[Trainer]", resume: bool) -> Iterator[None]:
+def undone_by_mistake(
+    trainers: "Sequence[Trainer]", resume: bool, listed: pathlib.Path | None = None
+) -> Iterator[None]:
     """Removes what a training wrote if the first of what it ran was a breach of contract, so that nothing was paid for.
+
+    Of several seeds it is also removed where not all of them could be begun.
 
     Args:
         trainers: the training, whose context lies within this one, or those of several seeds.
         resume: whether it goes on with a run.
+        listed: the file that lists several seeds; None for a single run.
 
     Raises:
         UsageError: it was; the text is that of the breach.
@@ -32,16 +38,19 @@ def undone_by_mistake(trainers: "Sequence[Trainer]", resume: bool) -> Iterator[N
     absent = {one for path in paths for one in (path, *path.parents) if not one.exists()}
     try:
         yield
-    except DriverError as error:
-        begun = any(trainer.learner.step or _paid(trainer.files) for trainer in trainers)
-        if not error.mistake or resume or begun:
+    except (DriverError, UsageError, OSError) as error:
+        mistake = getattr(error, "mistake", "") or (listed and not all(hasattr(one, "rounds") for one in trainers))
+        if not mistake or resume or any(one.learner.step or _paid(one.files) for one in trainers):
             raise
-        for file in [file for path in paths for pattern in (*WRITTEN, *ON_REQUEST) for file in path.glob(pattern)]:
-            file.unlink()
+        made = [file for path in paths for pattern in (*WRITTEN, *ON_REQUEST) for file in path.glob(pattern)]
+        for file in [*made, *([listed] if listed else [])]:
+            file.unlink(missing_ok=True)
         for one in sorted(absent, key=lambda path: len(path.parts), reverse=True):
             with contextlib.suppress(OSError):  # something else is in it
                 one.rmdir()
-        raise UsageError(error.mistake) from error
+        if isinstance(error, DriverError):
+            raise UsageError(error.mistake) from error
+        raise
 
 
 def _paid(files: RunDir) -> bool:

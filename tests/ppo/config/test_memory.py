@@ -60,3 +60,11 @@ def test_more_than_there_is_is_blamed_on_a_flag(fields, blamed, monkeypatch):
     check_memory(resolve(Config(**SMALL)))
     with pytest.raises(UsageError, match=rf"^{blamed}: needs about \d+ GiB of memory, and this machine has 0.5$"):
         check_memory(resolve(Config(**(SMALL | fields))))
+
+
+def test_runs_of_several_seeds_need_as_much_each(monkeypatch):
+    config, alone = resolve(Config(**SMALL)), sum(needed().values())
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: types.SimpleNamespace(total=3 * alone))
+    check_memory(config, 3)
+    with pytest.raises(UsageError, match=r"--seeds with 4 runs: needs about 1 GiB of memory"):
+        check_memory(config, 4)
