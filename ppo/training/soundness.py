@@ -3,14 +3,16 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ppo.algorithm.learner import Learner
 from ppo.algorithm.state import State
 from ppo.config import ResolvedConfig
 from ppo.config.command_line import WHERE_IT_RUNS
+
+if TYPE_CHECKING:
+    from ppo.algorithm.learner import Learner
 
 NEVER_NEGATIVE = ("counters", "steps", "count", "exp_avg_sq", "square", "m2", "imagined", "collected", "finished_at")
 """Arrays, by the last part of their names, that count something or are means of squares."""
@@ -19,7 +21,7 @@ OUT_OF_USE = "remembered.means"
 """Infinite for components that are not in use."""
 
 
-def flaw(state: State, learner: Learner) -> str:
+def flaw(state: State, learner: "Learner") -> str:
     """Returns what is wrong with the content of a state whose arrays have the learner's names and shapes, or nothing.
 
     Args:
