@@ -6,8 +6,9 @@
     law = load("runs/loss")
     law(vin=12, iout=3)
 
-Names are loaded when they are first used: ``load`` and ``Law`` need NumPy alone, and no name but ``train`` and
-``Trainer`` loads torch. All others fix the kernels of the numerical libraries (``ppo.processor``) where none is loaded.
+Names are loaded when they are first used: ``load`` and ``Law`` need NumPy alone, and no name but ``train``,
+``train_seeds`` and ``Trainer`` loads torch. All others fix the kernels of the numerical libraries (``ppo.processor``)
+where none is loaded.
 """
 
 import importlib
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from actors.load import load
     from env import Choice, Integer, Log, Objective, Range, UsageError, bench, objective
     from ppo.config import Config
-    from ppo.train import train
+    from ppo.train import train, train_seeds
     from ppo.training.trainer import Trainer
 
 _HOMES = {
@@ -39,6 +40,7 @@ _HOMES = {
     "load": "actors.load",
     "objective": "env.objectives",
     "train": "ppo.train",
+    "train_seeds": "ppo.train",
 }
 USE = {"Law", "OutsideRangeWarning", "load"}
 """Names with which a law is used, perhaps in a program of which it is a small part: nothing is changed there."""
@@ -57,6 +59,7 @@ __all__ = [
     "load",
     "objective",
     "train",
+    "train_seeds",
 ]
 
 VERBS = {

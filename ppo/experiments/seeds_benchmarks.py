@@ -13,6 +13,7 @@ from ppo.training.side_by_side import SideBySide
 
 SEEDS = range(71, 81)
 BLOCKS = 5
+ALONE = dataclasses.replace(STANDARD, drivers=0)
 SLOW = dataclasses.replace(STANDARD, evaluation_cost_ms=20.0, drivers=16)
 Values = tuple[str, str, str, str]
 
