@@ -74,7 +74,12 @@ class ComparisonRun:
     @property
     def key(self) -> str:
         """Name of the run."""
-        return f"{problem_name(self.problem)}/{self.method}/{self.evaluations}/{self.seed}"
+        return f"{self.family}/{self.seed}"
+
+    @property
+    def family(self) -> str:
+        """What the runs have in common that follow each other in one process, each of which is timed alone."""
+        return f"{problem_name(self.problem)}/{self.method}/{self.evaluations}"
 
     def run(self) -> list[Any]:
         """Learns and queries a law in this process, on one thread, and returns the row."""

@@ -78,9 +78,17 @@ def train_together(runs: Sequence[SeededRun]) -> list[list[Any]]:
 
 
 def batches(runs: Sequence[R], workers: int) -> list[list[R]]:
-    """Groups runs into calls: those of a family together, as many as leave work for all workers; any other alone."""
+    """Groups runs into calls: those of a family together, as many as leave work for all workers; any other alone.
+
+    Trainings of a family are side by side. Other runs that have one follow each other, in a process that is started
+    once.
+    """
     families: dict[Any, list[R]] = {}
     for number, run in enumerate(runs):
-        families.setdefault(run.family if isinstance(run, SeededRun) else number, []).append(run)
-    most = max(1, min(MOST, -(-len(runs) // workers)))
-    return [family[i : i + most] for family in families.values() for i in range(0, len(family), most)]
+        families.setdefault(getattr(run, "family", number), []).append(run)
+    calls = []
+    for family in families.values():
+        work = runs if isinstance(family[0], SeededRun) else family
+        most = max(1, min(MOST, -(-len(work) // workers)))
+        calls += [family[i : i + most] for i in range(0, len(family), most)]
+    return calls

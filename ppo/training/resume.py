@@ -134,7 +134,8 @@ def _check_unchanged(before: dict[str, Any], learner: Learner, source: RunDir) -
 def _check_same(learner: Learner, files: RunDir, name: str) -> None:
     """Checks that a run without a checkpoint begins again with the configuration of its ``config.json``."""
     before, now = files.read_json("config.json") or {}, result_fields(learner.config)
-    now.pop("on_failure")  # which may change, and is checked elsewhere
+    for other in ("on_failure", "check"):  # the one is checked elsewhere, and the other comes after the training
+        now.pop(other)
     if (field := changed_field(before, now)) is not None:
         raise ChangedConfigError(
             f"{name} {files.shown}: its config.json has {flag(field)} {json.dumps(before[field])}, and it was to go on "

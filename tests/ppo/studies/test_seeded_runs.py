@@ -1,6 +1,7 @@
 """Runs of a study that differ by their seed alone are trained side by side, and their rows are those of each alone."""
 
 import dataclasses
+import types
 
 import pytest
 
@@ -62,6 +63,8 @@ def test_calls_hold_the_seeds_of_one_setting_and_leave_work_for_all_workers():
     assert [run for call in calls for run in call] == runs
     assert [len(call) for call in batches(runs[:12], 4)] == [3, 3, 3, 3]
     assert batches([], 2) == []
+    timed = [types.SimpleNamespace(family="law", number=i) for i in range(5)]  # each is timed alone
+    assert [len(call) for call in batches([*timed, *seeded(plain, *range(8))], 2)] == [3, 2, 7, 1]
 
 
 def test_what_was_done_is_not_done_again(tmp_path):
