@@ -377,7 +377,8 @@ def test_what_cannot_work_is_told(name, told):
         Problem(f"{__name__}:{name}").objective()
 
 
-def test_noise_is_added_in_threads_and_not_to_coroutines():
+def test_noise_is_added_in_threads_and_not_to_coroutines(monkeypatch):
+    monkeypatch.setattr("env.objectives.noisy.POINTS", 16)  # at which f, which waits, is asked for its scale
     assert Noisy(of="tests.waiting:WaitsInThread", level=0.0).waits
     assert Noisy(of="tests.waiting:OneAtATime", level=0.0).at_once == 1
     with pytest.raises(UsageError, match=r"^--env-kwargs of=tests\.waiting:Waits: has an async __call__"):

@@ -27,7 +27,8 @@ def test_a_row_holds_what_was_spent_and_what_is_left():
 
 
 @pytest.mark.usefixtures("little_effort")
-def test_searches_at_queries_are_counted_apart():
+def test_searches_at_queries_are_counted_apart(monkeypatch):
+    monkeypatch.setattr(shares, "CONDITIONS", 16)
     _, row = row_of("law+polish")
     assert row["spent"] == "50"
     assert 10 < float(row["evaluations a query"]) <= 30
@@ -45,7 +46,9 @@ def test_an_f_that_is_not_finite_is_one_line():
     assert "\n" not in str(error.value)
 
 
-def test_an_f_that_is_not_finite_has_no_scale():
+def test_an_f_that_is_not_finite_has_no_scale(monkeypatch):
+    monkeypatch.setattr(shares, "CANDIDATES", 64)
+    monkeypatch.setattr(shares, "CONDITIONS", 16)
     with pytest.raises(UsageError, match=r"--env tests\.problems:ReturnsNaN: f is not finite everywhere"):
         ScaleRun(Problem("tests.problems:ReturnsNaN")).run()
 
