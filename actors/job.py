@@ -127,12 +127,12 @@ class Job:
 
     def shares(self, task: Task) -> "list[Share]":
         """Returns the shares of the runs in a task, in order."""
-        slots = self.run_slots(task.kind)
+        slots, runs = self.run_slots(task.kind), self.runs
         shares = []
         for run in range(task.start // slots, (task.stop - 1) // slots + 1):
             first, last = max(task.start, run * slots), min(task.stop, (run + 1) * slots)
             rows, own = slice(first - task.start, last - task.start), slice(first - run * slots, last - run * slots)
-            shares.append(Share(run, self.runs[run], rows, own))
+            shares.append(Share(run, runs[run], rows, own))
         return shares
 
     def slots(self, kind: Kind) -> int:

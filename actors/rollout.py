@@ -150,13 +150,12 @@ class Collector:
         def act(t: int, obs: np.ndarray, rows: np.ndarray | slice = ALL) -> np.ndarray:
             trajectory.obs[rows, t] = obs
             for share, some, of_run in _parts(rows, shares):
+                policy = self.policies[share.number]
                 if planned is not None:
                     knobs = planned[of_run]
                 elif noise is None:
-                    policy = self.policies[share.number]
                     knobs = policy.mode(obs[some]) if start is None else start.start_knobs(obs[some, start.knobs :])
                 else:
-                    policy = self.policies[share.number]
                     knobs, trajectory.logprobs[of_run, t] = policy.act(obs[some], noise[of_run, t], t // 2)
                 trajectory.actions[of_run, t, : knobs.shape[1]] = knobs
             return self._action_map(trajectory.actions[rows, t, : self._action_dim])
@@ -190,9 +189,8 @@ class Collector:
             if task.kind not in TRAINING and episode.all():
                 break  # the first episode of each slot is all that counts
             if ended.any() and t + 1 < time_steps:
-                seeds: Any = self.draws.seeds(
-                    task, episode
-                )  # a list, which vector environments take and their type omits
+                # A list, which vector environments take and their type omits.
+                seeds: Any = self.draws.seeds(task, episode)
                 obs, _ = env.reset(seed=seeds, options={"reset_mask": ended})
 
     def _plan(self, share: Share) -> Plan:

@@ -40,8 +40,11 @@ from ppo.experiments.stable_baselines3 import (
 )
 from ppo.experiments.streak import Streak
 from ppo.experiments.workloads import (
+    BLOCKS,
     STANDARD,
     RecordedCostAckley,
+    Values,
+    alternated,
     collect_seconds,
     collecting,
     fresh_snapshot,
@@ -49,16 +52,6 @@ from ppo.experiments.workloads import (
     step_ms,
     training,
 )
-
-BLOCKS = 5  # measurements of each side
-Values = tuple[str, str, str, str]
-"""Texts of a row: this program's figure, the peer's figure, the measured value, and the target."""
-
-
-def alternated(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float]:
-    """Calls both in turn and returns the medians of what they measure."""
-    pairs = [(ours(), theirs()) for _ in range(BLOCKS)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
 def training_step(drivers: int, sampler: str, processes: int, target: str) -> Values:

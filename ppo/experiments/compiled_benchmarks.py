@@ -19,12 +19,11 @@ from ppo.algorithm.learner import policy_spec
 from ppo.algorithm.model.imagined import imagining_collector
 from ppo.algorithm.model.learner import ModelLearner
 from ppo.config import Config, resolve
-from ppo.experiments.workloads import STANDARD, step_ms, training
+from ppo.experiments.workloads import STANDARD, Values, alternated, step_ms, training
 from ppo.training.job import make_job
 
 BLOCKS, STEPS, SLOTS = 7, 60, 64
 KNOWN = 300  # evaluations that the model knows
-Values = tuple[str, str, str, str]
 
 
 def beside_jax(target: str) -> Values:
@@ -38,8 +37,7 @@ def beside_jax(target: str) -> Values:
     with training(dataclasses.replace(STANDARD, drivers=0)) as trainer:
         step_ms(trainer, STEPS)
         peer = JaxLoop()
-        pairs = [(step_ms(trainer, STEPS), peer.step_ms()) for _ in range(BLOCKS)]
-    ours, other = (statistics.median(side) for side in zip(*pairs, strict=True))
+        ours, other = alternated(lambda: step_ms(trainer, STEPS), peer.step_ms, BLOCKS)
     return f"{ours:.2f} ms", f"{other:.2f} ms", f"{ours / other:.1f} times", target
 
 
@@ -65,8 +63,7 @@ def imagined_step(target: str) -> Values:
     torch.set_num_threads(1)
     with threadpool_limits(1, "blas"):
         compiled, plain = _imagined("compiled"), _imagined("autograd")
-        pairs = [(compiled(), plain()) for _ in range(BLOCKS)]
-    ours, other = (statistics.median(side) for side in zip(*pairs, strict=True))
+        ours, other = alternated(compiled, plain, BLOCKS)
     return f"{ours:.2f} ms", f"{other:.2f} ms, not compiled", f"1/{other / ours:.1f}", target
 
 

@@ -19,7 +19,7 @@ from ppo.config import Config
 from ppo.evaluation.held_out import TrainedPolicy, held_out_returns
 from ppo.experiments.cleanrl import run_cleanrl
 from ppo.experiments.stable_baselines3 import PeerSetup, StableBaselines3PPO
-from ppo.experiments.workloads import training
+from ppo.experiments.workloads import Values, alternated, training
 
 HALF_CHEETAH = Config(
     env="HalfCheetah-v5",
@@ -39,10 +39,9 @@ CART_POLE = "CartPole-v1"
 SOLVED, EPISODES = 475.0, 20
 MOST_STEPS = 200_000
 SEEDS = range(71, 76)
-BLOCKS, STEPS = 5, 3
+STEPS = 3
 CLEANRL = "CLEANRL_PPO"
 """Environment variable with the path of CleanRL's ``ppo.py``, if that is to be measured too."""
-Values = tuple[str, str, str, str]
 
 
 def half_cheetah(drivers: int, target: str) -> Values:
@@ -68,9 +67,8 @@ def half_cheetah(drivers: int, target: str) -> Values:
             peer.train(2048)
             return 2048 / (time.perf_counter() - started)
 
-        pairs = [(ours(), theirs()) for _ in range(BLOCKS)]
+        here, there = alternated(ours, theirs)
         peer.close()
-    here, there = (statistics.median(side) for side in zip(*pairs, strict=True))
     return f"{here:,.0f} a second", f"{there:,.0f} a second", f"1/{here / there:.1f}", target
 
 

@@ -1,21 +1,17 @@
 """The figure of ``python -m ppo.bench`` that says what it costs to train ten seeds side by side."""
 
 import dataclasses
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 from ppo.config import Config
-from ppo.experiments.workloads import STANDARD, side_by_side, step_ms, training
-from ppo.training.side_by_side import SideBySide
+from ppo.experiments.workloads import BLOCKS, STANDARD, Values, alternated, median_ms, side_by_side, step_ms, training
 
 SEEDS = range(71, 81)
-BLOCKS = 5
 ALONE = dataclasses.replace(STANDARD, drivers=0)
 SLOW = dataclasses.replace(STANDARD, evaluation_cost_ms=20.0, drivers=16)
-Values = tuple[str, str, str, str]
 
 
 def ten_commands(target: str) -> Values:
@@ -43,16 +39,5 @@ def ten_seeds(config: Config, target: str) -> Values:
         for _ in range(3):
             step_ms(alone, 1)
             together.step()
-        pairs = [(_step_ms(together, steps), step_ms(alone, steps)) for _ in range(BLOCKS)]
-    ten, one = (statistics.median(side) for side in zip(*pairs, strict=True))
+        ten, one = alternated(lambda: median_ms(together.step, steps), lambda: step_ms(alone, steps), BLOCKS)
     return f"{ten:.2f} ms", f"{one:.2f} ms for one", f"{ten / one:.1f} times", target
-
-
-def _step_ms(together: SideBySide, steps: int) -> float:
-    """Measures the median milliseconds of a training step of all."""
-    seconds = []
-    for _ in range(steps):
-        started = time.perf_counter()
-        together.step()
-        seconds.append(time.perf_counter() - started)
-    return 1000 * statistics.median(seconds)

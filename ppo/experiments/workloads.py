@@ -5,7 +5,7 @@ import pathlib
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,10 @@ from ppo.config import Config, resolve
 from ppo.training.seeds import directory_of
 from ppo.training.side_by_side import SideBySide
 from ppo.training.trainer import Trainer
+
+BLOCKS = 5  # measurements of each side
+Values = tuple[str, str, str, str]
+"""Texts of a row: this program's figure, the peer's figure, the measured value, and the target."""
 
 # The thesis's runtime benchmark, 64 episodes of 2 time steps of 2-D Ackley, with the update that the peer has.
 STANDARD = Config(
@@ -103,12 +107,23 @@ def side_by_side(configs: Sequence[Config], **options: Any) -> Iterator[SideBySi
 
 def step_ms(trainer: Trainer, steps: int) -> float:
     """Measures the median milliseconds of a training step, including all of the loop around it."""
+    return median_ms(lambda: next(trainer), steps)
+
+
+def median_ms(call: Callable[[], Any], times: int) -> float:
+    """Measures the median milliseconds of a call."""
     seconds = []
-    for _ in range(steps):
+    for _ in range(times):
         started = time.perf_counter()
-        next(trainer)
+        call()
         seconds.append(time.perf_counter() - started)
     return 1000 * statistics.median(seconds)
+
+
+def alternated(ours: Callable[[], float], theirs: Callable[[], float], blocks: int = BLOCKS) -> tuple[float, float]:
+    """Calls both in turn and returns the medians of what they measure."""
+    pairs = [(ours(), theirs()) for _ in range(blocks)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
 def standard_job(problem: Problem, sampler: str = "random") -> Job:

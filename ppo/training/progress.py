@@ -74,7 +74,7 @@ class Progress:
         """Says once that an evaluation of f has failed, given why; empty for none."""
         if reason and not self._failure:
             self._failure = reason
-            self.message(f"an evaluation of f failed, and counts as worse than any other ({reason})")
+            self.message(failed_words(reason))
 
     def message(self, text: str) -> None:
         """Shows a line above the bar, or wherever the lines of a run go that has none."""
@@ -85,6 +85,11 @@ class Progress:
 
     def close(self) -> None:
         self._bar.close()
+
+
+def failed_words(reason: str) -> str:
+    """Returns what to say of the first evaluation of f that failed and is kept, given why."""
+    return f"an evaluation of f failed, and counts as worse than any other ({reason})"
 
 
 class Tracker:

@@ -22,6 +22,7 @@ from actors.trajectory import Trajectory
 from ppo.training.device import prepared
 from ppo.training.hints import hint_at_replay
 from ppo.training.job import configured_pool
+from ppo.training.progress import failed_words
 from ppo.training.rounds import phase_of
 from ppo.training.step import TrainingStep, WantedRound
 from ppo.training.trainer import Trainer
@@ -148,7 +149,7 @@ class SideBySide:
         pool = self._shared.pool
         self._say(pool.choice)
         if pool.failure:
-            self._say(f"an evaluation of f failed, and counts as worse than any other ({pool.failure})")
+            self._say(failed_words(pool.failure))
         if self._bar.disable:
             return
         if scores := [step.score for step in ended if step.score is not None]:

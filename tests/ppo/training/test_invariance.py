@@ -11,6 +11,7 @@ import pytest
 
 from ppo import Config
 from ppo.train import train
+from tests.ppo.configs import TEMP_CONTROL
 
 CONFIG = Config(training_steps=4, eval_every=2, norm_obs=True, candidates=16, hidden_sizes=(16, 16), update_epochs=2)
 SAMPLERS = ("random", "lhs", "uncertainty", "heterogeneous")
@@ -38,14 +39,7 @@ def test_same_bits_for_any_drivers_and_backend(sampler, episodes, tmp_path, bits
     [
         {"env": "CartPole-v1", "episodes": 5, "time_steps": 60, "eval_episodes": 3},
         {"env": "Pendulum-v1", "episodes": 5, "time_steps": 60, "eval_episodes": 3},
-        {
-            "env": "TempControl-v1",
-            "env_kwargs": {"load_rounds": 0, "actions": True},
-            "sampler": "lhs",
-            "episodes": 5,
-            "time_steps": 60,
-            "eval_episodes": 3,
-        },
+        TEMP_CONTROL,
         {"env": "tests.problems:TwoDialsEnv", "episodes": 5, "time_steps": 8},
         {"env": "rosenbrock", "dims": 5, "knobs": 2, "sampler": "lhs:2,uncertainty:1", "time_steps": 3},
         {"env": "sphere", "sampler": "env"},

@@ -27,6 +27,7 @@ from ppo.training.run_dir import RunDir
 from ppo.training.seeds import listed_seeds, parse_seeds, seeds_table
 from tests.actors.mixtures import mixture
 from tests.ppo.algorithm.model.quick import quick
+from tests.ppo.configs import TEMP_CONTROL
 from tests.ppo.training.test_invariance import Killer
 from tests.problems import Quadratic
 
@@ -49,6 +50,14 @@ def alone(config, seed, path):
     return train(dataclasses.replace(config, seed=seed), path, **QUIET)
 
 
+def begin(root, config=CONFIG, seeds=SEEDS):
+    """Leaves runs that were interrupted before their first training step."""
+    interrupted = threading.Event()
+    interrupted.set()
+    with pytest.raises(KeyboardInterrupt, match=r"after training step 0 of each seed; go on with .* --resume"):
+        train_seeds(config, seeds, root, interrupted=interrupted, **QUIET)
+
+
 def paid(path):
     """Returns the rows of an archive, in order, without what is no result."""
     rows = np.sort(read_archive(path / NAME, "").rows, order=["kind", "step", "slot", "time_step"])
@@ -61,14 +70,7 @@ PROBLEMS = {
     "checked": {"env": "branin", "check": 15},
     "chance": {"env": "tests.chance:OwnChance"},
     "CartPole": {"env": "CartPole-v1", "episodes": 5, "time_steps": 60, "eval_episodes": 3},
-    "TempControl": {
-        "env": "TempControl-v1",
-        "env_kwargs": {"load_rounds": 0, "actions": True},
-        "sampler": "lhs",
-        "episodes": 5,
-        "time_steps": 60,
-        "eval_episodes": 3,
-    },
+    "TempControl": TEMP_CONTROL,
     "failing": {"env": "tests.failing:Failing", "on_failure": "infeasible"},
     "waits": {"env": "tests.waiting:Waits"},
 }
@@ -197,10 +199,7 @@ def test_a_breach_of_contract_leaves_nothing_behind(tmp_path):
 
 def test_an_interruption_saves_all_runs(tmp_path, bits):
     expected = {one: bits(tmp_path / f"{one}", alone(CONFIG, one, tmp_path / f"{one}")) for one in SEEDS}
-    interrupted = threading.Event()
-    interrupted.set()
-    with pytest.raises(KeyboardInterrupt, match=r"after training step 0 of each seed; go on with .* --resume"):
-        train_seeds(CONFIG, SEEDS, tmp_path / "all", interrupted=interrupted, **QUIET)
+    begin(tmp_path / "all")
     found = train_seeds(CONFIG, SEEDS, tmp_path / "all", resume=True, **QUIET)
     assert {one: bits(tmp_path / "all" / f"seed-{one}", found[one]) for one in SEEDS} == expected
 
@@ -317,10 +316,7 @@ def test_the_time_of_a_task_is_that_of_each_run(drivers, backend, tmp_path):
 def test_auto_measures_rounds_in_which_a_run_takes_no_part(tmp_path, monkeypatch):
     config = dataclasses.replace(CONFIG, env="branin", evaluation_cost_ms=3.0, drivers="auto", training_steps=8)
     monkeypatch.setattr("actors.pools.auto.cores", lambda: 2)
-    interrupted = threading.Event()
-    interrupted.set()
-    with pytest.raises(KeyboardInterrupt):
-        train_seeds(config, (1, 2), tmp_path, interrupted=interrupted, **QUIET)
+    begin(tmp_path, config, (1, 2))
     train(RunDir(tmp_path / "seed-1").config(), tmp_path / "seed-1", resume=True, **QUIET)
     (tmp_path / "seed-1" / "summary.json").unlink()  # as if it had been killed before the end
     assert train_seeds(config, (1, 2), tmp_path, resume=True, **QUIET)[2]["drivers"] > 0
@@ -328,10 +324,8 @@ def test_auto_measures_rounds_in_which_a_run_takes_no_part(tmp_path, monkeypatch
 
 def test_a_start_that_was_cut_loses_no_seed(tmp_path, bits):
     expected = {one: bits(tmp_path / f"{one}", alone(CONFIG, one, tmp_path / f"{one}")) for one in SEEDS}
-    root, interrupted = tmp_path / "all", threading.Event()
-    interrupted.set()
-    with pytest.raises(KeyboardInterrupt):
-        train_seeds(CONFIG, SEEDS, root, interrupted=interrupted, **QUIET)
+    root = tmp_path / "all"
+    begin(root)
     for file in (root / "seed-9").iterdir():
         file.unlink()
     (root / "seed-9").rmdir()
@@ -360,11 +354,8 @@ def test_a_start_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_each_run_goes_on_with_its_own_settings(tmp_path, command):
-    interrupted = threading.Event()
-    interrupted.set()
     root = tmp_path / "all"
-    with pytest.raises(KeyboardInterrupt):
-        train_seeds(CONFIG, SEEDS, root, interrupted=interrupted, **QUIET)
+    begin(root)
     path = root / "seed-6" / "config.json"
     path.write_text(path.read_text().replace('"on_nan": "stop"', '"on_nan": "skip"'))
     assert command("--resume", root, "--quiet", "--no-pictures") == (0, "")
@@ -372,11 +363,8 @@ def test_each_run_goes_on_with_its_own_settings(tmp_path, command):
 
 
 def test_runs_of_other_settings_are_not_gone_on_with_together(tmp_path, command):
-    interrupted = threading.Event()
-    interrupted.set()
     root = tmp_path / "all"
-    with pytest.raises(KeyboardInterrupt):
-        train_seeds(CONFIG, SEEDS, root, interrupted=interrupted, **QUIET)
+    begin(root)
     path = root / "seed-6" / "config.json"
     path.write_text(path.read_text().replace('"update_epochs": 2', '"update_epochs": 3'))
     code, error = command("--resume", root, "--quiet")
