@@ -11,7 +11,7 @@ from env.errors import UsageError
 from ppo.config import resolve
 from ppo.config.command_line import ConfigArguments, given_flags, parse_as, run_main
 from ppo.config.memory import check_memory
-from ppo.experiments.search import Search, check_packages, tune
+from ppo.experiments.search import FRESH_SEEDS, Search, check_packages, tune
 from ppo.startup import command
 
 
@@ -19,8 +19,9 @@ from ppo.startup import command
 class Arguments(ConfigArguments):
     """Searches for the best hyper-parameters of a training (the extra tune), with several trials at a time.
 
-    The flags of ppo.train hold for every trial, and what they set is not searched for. The study is kept in a file: the
-    same command continues it after an interruption.
+    The flags of ppo.train hold for every trial, and what they set is not searched for. The first trial has the
+    defaults. At the end the best one is compared with it by seeds that nothing was chosen by, and the better one is
+    what comes out. The study is kept in a file: the same command continues it after an interruption.
     """
 
     trials: int = 50
@@ -42,8 +43,9 @@ def main(argv: Sequence[str]) -> None:
     for name, least in (("trials", 1), ("seeds", 1), ("jobs", 0)):
         if getattr(arguments, name) < least:
             raise UsageError(f"--{name} {getattr(arguments, name)}: must be at least {least}")
-    if arguments.seed + arguments.seeds - 1 > MAX_SEED:
-        raise UsageError(f"--seeds {arguments.seeds}: with --seed {arguments.seed} the last one is above {MAX_SEED}")
+    if arguments.seed + arguments.seeds + FRESH_SEEDS - 1 > MAX_SEED:
+        what = f"--seeds {arguments.seeds}: with --seed {arguments.seed}, and {FRESH_SEEDS} more to compare by"
+        raise UsageError(f"{what}, the last one is above {MAX_SEED}")
     jobs = arguments.jobs or cores()
     base = arguments.to_config()
     if base.drivers == "auto" and jobs > 1:

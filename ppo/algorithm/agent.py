@@ -1,5 +1,7 @@
 """The agent: parameters, optimiser, and one update from a batch. PPO, or REINFORCE with a value baseline."""
 
+import dataclasses
+
 import numpy as np
 import torch
 
@@ -14,6 +16,7 @@ from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
 from ppo.algorithm.not_finite import check_array
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
+from ppo.algorithm.value_scale import ValueScale
 from ppo.config import ResolvedConfig
 
 
@@ -26,6 +29,7 @@ class Agent:
 
     Attributes:
         value: the value network, or None.
+        scale: of what the value network says; None where it says values as they are.
         parameters: the policy's, then the value's; float64, ``[policy.size + value.size]``.
         damping: damps the updates of a training step.
     """
@@ -38,7 +42,7 @@ class Agent:
         rng = torch.Generator().manual_seed(int(draws.integers(2**62)))
         means = first_means(policy.components, policy.action_dim, draws) if policy.components > 1 else None
         knobs = policy.action_dim if config.first_layer == "law" else None
-        parts = [initial_parameters(self.policy, rng, config.init_std, knobs, means)]
+        parts = [initial_parameters(self.policy, rng, config.init_std, knobs, means, config.std == "free")]
         if config.advantages != "slot":
             self.value = NetworkSpec(policy.obs_dim, policy.hidden_sizes, policy.activation, "value", 1)
             parts.append(initial_parameters(self.value, rng))
@@ -46,12 +50,13 @@ class Agent:
         self.parameters = parameters.numpy()  # the same memory
         if policy.labelled:
             label_components(policy, self.theta)
+        self.scale = ValueScale() if self.value is not None and config.norm_value else None
         self._update = self._update_of(parameters)
         self.damping = UpdateDamping(len(self.parameters), config.update_damping)
 
     def _update_of(self, parameters: torch.Tensor) -> Update:
         """Returns what takes the gradient steps, as the configuration says."""
-        given = self.policy, self.value, parameters, frozen(self.policy), self.config
+        given = self.policy, self.value, parameters, frozen(self.policy, self.config.std == "free"), self.config
         if self.config.gradients == "autograd":
             return AutogradUpdate(*given)
         from ppo.algorithm.compiled_update import CompiledUpdate  # it brings Numba, which takes a while to load
@@ -74,7 +79,8 @@ class Agent:
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """Returns V of normalised observations, ``[n]``."""
-        return self._update.values(obs)
+        outputs = self._update.values(obs)
+        return outputs if self.scale is None else self.scale.values(outputs)
 
     def logprobs(self, obs: np.ndarray, actions: np.ndarray, std_floor: float) -> np.ndarray:
         """Returns the log-probabilities of actions ``[n, action_dim]`` at normalised observations, ``[n]``."""
@@ -84,7 +90,8 @@ class Agent:
     def state(self) -> State:
         """Returns the parameters, and the states of the optimiser and of the damping."""
         parts = {**prefixed("adam", self.adam.state()), **prefixed("damping", self.damping.state())}
-        return {"parameters": self.parameters.copy(), **parts}
+        scale = {} if self.scale is None else self.scale.state()
+        return {"parameters": self.parameters.copy(), **scale, **parts}
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
@@ -93,8 +100,10 @@ class Agent:
         self.damping.restore(part_of("damping", state))
 
     def warm_start(self, state: State) -> None:
-        """Takes over the parameters alone."""
+        """Takes over the parameters alone, with what the values are scaled by."""
         self.parameters[:] = state["parameters"]
+        if self.scale is not None:
+            self.scale.restore(state)
 
     def update(
         self, batch: Batch, step: int, learning_rate: float, std_floor: float, epochs: int | None = None
@@ -117,6 +126,7 @@ class Agent:
             NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.
         """
         config, before = self.config, self.parameters.copy()
+        batch = self._scaled(batch)
         epochs = epochs or config.update_epochs
         order, ends = self._order(len(batch.obs), step, epochs)
         steps = GradientSteps(step, learning_rate, std_floor, epochs, order, ends)
@@ -126,6 +136,15 @@ class Agent:
         check_array(step, "the parameters; a smaller --learning-rate or --max-grad-norm may help", self.parameters)
         losses = {f"losses/{name}": _mean([stat[name] for stat in stats]) for name in LOGGED if name in stats[0]}
         return losses | {"losses/initial_logratio": initial_logratio}
+
+    def _scaled(self, batch: Batch) -> Batch:
+        """Returns the batch with values and their targets as the value network is to say them."""
+        if self.scale is None or batch.returns is None or batch.values is None:
+            return batch
+        assert self.value is not None, "the scale is its"
+        self.scale.update(batch.returns, *self.value.views(self.parameters[self.policy.size :])[-1])
+        returns, values = map(self.scale.outputs, (batch.returns, batch.values))
+        return dataclasses.replace(batch, returns=returns, values=values)
 
     def _order(self, n: int, step: int, epochs: int) -> tuple[np.ndarray | None, np.ndarray]:
         """Returns the order of n rows in each epoch, reshuffled by its key, and where the minibatches end."""

@@ -147,14 +147,22 @@ def label_components(spec: NetworkSpec, theta: np.ndarray) -> None:
         bias[own[list(spec.labelled)]] = values[component % len(values)]
 
 
-def frozen(spec: NetworkSpec) -> np.ndarray | None:
-    """Returns which parameters give labels, and are not trained, ``[size]`` of bool; None where there are none."""
-    if not spec.labelled:
+def frozen(spec: NetworkSpec, free_std: bool = False) -> np.ndarray | None:
+    """Returns which parameters are not trained, ``[size]`` of bool; None where there are none.
+
+    They are those that give labels, and, of a std that is the same in all states, its weights.
+    """
+    free_std &= spec.head == "gaussian"
+    if not spec.labelled and not free_std:
         return None
     found = np.zeros(spec.size, bool)
     weight, bias = spec.views(found)[-1]
-    columns = spec.own_outputs(np.arange(spec.components))[:, _label_outputs(spec)].reshape(-1)
-    weight[:, columns], bias[columns] = True, True
+    if spec.labelled:
+        columns = spec.own_outputs(np.arange(spec.components))[:, _label_outputs(spec)].reshape(-1)
+        weight[:, columns], bias[columns] = True, True
+    if free_std:
+        means = spec.components * spec.action_dim
+        weight[:, means : 2 * means] = True
     return found
 
 

@@ -23,10 +23,11 @@ def initial_parameters(
     init_std: float = 1.0,
     knobs: int | None = None,
     means: np.ndarray | None = None,
+    free_std: bool = False,
 ) -> torch.Tensor:
     """Draws orthogonal weights and zero biases, ``[spec.size]``, with gain sqrt(2), and 0.01 for a policy's last layer.
 
-    A Gaussian policy's raw log std starts at ``log(init_std)`` in every state.
+    A Gaussian policy's raw log std starts at ``log(init_std)`` in every state; with ``free_std`` its weights are zero.
 
     With ``knobs``, how many of the inputs are a tuning problem's knobs, the first layer gets zero weights for the knobs
     and uniform biases in [-1, 1]. ``docs/method.md`` gives the reasons. With ``means``, ``[components, action_dim]``,
@@ -41,6 +42,8 @@ def initial_parameters(
         if last and spec.head == "gaussian":
             width = spec.components * spec.action_dim
             bias[width : 2 * width] = math.log(init_std)
+            if free_std:
+                weight[:, width : 2 * width] = 0
             if means is not None:
                 bias[:width] = torch.from_numpy(means.reshape(-1))
     if knobs is not None and spec.hidden_sizes:

@@ -9,6 +9,7 @@ TUNING: dict[str, Any] = {
     "hidden_sizes": (32, 32, 32),
     "first_layer": "law",
     "init_std": 0.01,
+    "std": "state",
     "std_floor": 0.3,
     "std_floor_final": 1e-4,
     "learning_rate": 6e-3,
@@ -28,45 +29,39 @@ TUNING_GAE: dict[str, Any] = {
     "advantages": "gae",
     "noise": "independent",
     "gamma": 0.0,
+    "norm_value": False,
     "reward": "objective",
     "transform": "symlog",
 }
 TUNING_LARGE: dict[str, Any] = {"hidden_sizes": (64, 64, 64), "learning_rate": 2e-3}
 """Those of a budget that is too large for a model."""
 CONTROL: dict[str, Any] = {
-    "training_steps": 500,
-    "sampler": "env",
     "hidden_sizes": (64, 64),
     "first_layer": "orthogonal",
-    "init_std": 1.0,
     "noise": "independent",
     "std_floor": 0.0,
     "std_floor_final": 0.0,
-    "learning_rate": 3e-4,
     "warmup": 0.0,
     "advantages": "gae",
     "update_damping": 0.0,
     "gamma": 0.99,
     "update_epochs": 10,
     "norm_obs": True,
+    "norm_value": True,
 }
-CONTROL_BATCH, CONTROL_MINIBATCH = 2000, 64  # time steps
+"""Those that ``ppo.config.control`` has no rule for."""
 REINFORCE: dict[str, Any] = {"update_epochs": 1, "num_minibatches": 1, "update_damping": 0.0, "warmup": 0.0}
 
 SLOT_ONLY = ("rank_fade", "density_bandwidth")
 """Fields that only leave-one-out advantages use."""
-GAE_ONLY = ("gamma", "reward", "transform")
+GAE_ONLY = ("gamma", "reward", "transform", "norm_value")
 """Fields that only GAE uses; one of them given asks for it."""
 TUNING_ONLY = (
     *("reward", "transform", "evaluation_cost_ms", "evaluations", "check", "reuse", "on_failure"),
     *("model", "components", "start_law", "step_limit"),
 )
 """Fields that only a tuning problem uses."""
+CONTROL_ONLY = ("env_steps",)
+"""Fields that a tuning problem does not use."""
 WITHOUT_TUNING = {"model": "none", "components": 1, "on_failure": "stop"}
 """What those of them that are never None are in any other problem."""
-
-
-def control_sizes(episodes: int | None, time_steps: int) -> dict[str, int]:
-    """Returns slots and minibatches of a control problem: as many time steps each, however long a slot is."""
-    slots = episodes or max(1, round(CONTROL_BATCH / time_steps))
-    return {"episodes": slots, "num_minibatches": max(1, slots * time_steps // CONTROL_MINIBATCH)}

@@ -31,14 +31,18 @@ class Config:
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     """Keywords of the environment, name=value each, with values as JSON or else text; such as level=high."""
     training_steps: int | None = None
-    """Training steps: broadcast, collect, train (tuning: 5000; control: 500)."""
+    """Training steps: broadcast, collect, train (tuning: 5000; control: as many as --env-steps suffice for)."""
+    env_steps: int | None = None
+    """Time steps that training may take; sets the training steps, the slots of each and the learning rate (1,000,000,
+    unless --training-steps is given) (control)."""
     lag: int = 0
     """Training steps by which the policy that collects is older than the one that learns, so that drivers collect while
     the learner learns (usual: 0 or 1)."""
     episodes: int | None = None
-    """Slots that are collected in a training step, E (tuning: 30; control: as many as make 2,000 time steps)."""
+    """Slots that are collected in a training step, E (tuning: 30; control: by --env-steps)."""
     time_steps: int | None = None
-    """Time steps of a slot, T (tuning: 2; control: the environment's time limit)."""
+    """Time steps of a slot, T (tuning: 2; control: the environment's time limit, or a fifth of it where a sampler draws
+    the starts)."""
     drivers: int | Literal["auto"] = "auto"
     """Drivers that collect: a number, 0 for this process, or auto, which measures what pays. Changes no result."""
     backend: Literal["process", "thread", "ray"] = "process"
@@ -102,9 +106,12 @@ class Config:
     first_layer: Literal["law", "orthogonal"] | None = None
     """Initial first layer of the policy: law gives it random biases and zero weights for the knobs, orthogonal neither
     (tuning: law; control: orthogonal)."""
+    std: Literal["state", "free"] | None = None
+    """Whether the standard deviation of a continuous policy depends on the state, or is free of it and the same
+    everywhere (tuning: state; control: free, unless a sampler asks the policy where it is uncertain)."""
     init_std: float | None = None
     """Initial standard deviation of a continuous policy, without the floor (tuning: 0.01, so that the floor decides;
-    control: 1; usual: 0.2 to 1)."""
+    control: 1 over the root of the number of values of an action; usual: 0.2 to 1)."""
     noise: Literal["mirrored", "independent"] | None = None
     """Action noise of a continuous policy: mirrored gives every second time step of a slot the noise of the one before,
     negated (mirrored wherever --advantages is slot; else independent)."""
@@ -115,8 +122,8 @@ class Config:
     std_floor_power: float | None = None
     """The floor falls exponentially in this power of the progress: below 1 fast at first and slowly later (0.45)."""
     learning_rate: float | None = None
-    """Adam's step size at the start (tuning: 6e-3, or 2e-3 with a budget of more than a million; control: 3e-4; usual:
-    1e-4 to 1e-2)."""
+    """Adam's step size at the start (tuning: 6e-3, or 2e-3 with a budget of more than a million; control: by
+    --env-steps; usual: 1e-4 to 1e-2)."""
     learning_rate_power: float = 0.6
     """The learning rate falls with this power of the std floor; 0 for not at all."""
     warmup: float | None = None
@@ -162,6 +169,9 @@ class Config:
     """Normalise observations by running statistics (tuning: False, they are in [-1, 1]; control: True)."""
     norm_reward: bool = True
     """Divide rewards by the running standard deviation of the discounted return."""
+    norm_value: bool | None = None
+    """Let the value network estimate in units of the targets' running mean and standard deviation (tuning with gae:
+    False; control: True)."""
     reward: Literal["improvement", "objective"] | None = None
     """Reward of a tuning problem: the thesis's f(s) - f(s'), or -f(s') (tuning with gae: objective)."""
     transform: Literal["none", "symlog"] | None = None

@@ -18,17 +18,18 @@ FIRST = (
 """The flags that matter first."""
 GROUPS: dict[str, tuple[str, ...]] = {
     "problem": ("dims", "knobs", "env_kwargs", "time_steps", "evaluation_cost_ms"),
-    "length": ("training_steps", "episodes", "eval_every", "eval_episodes", "config", "warm_start"),
+    "length": ("training_steps", "env_steps", "episodes", "eval_every", "eval_episodes", "config", "warm_start"),
     "start": ("sampler", "candidates", "start_law", "step_limit"),
     "drivers and files": (
         *("lag", "backend", "ray_address", "driver_timeout", "close_timeout", "checkpoint_every"),
         *("checkpoint_seconds", "record", "device", "torch_threads", "pictures", "track", "profile"),
     ),
     "law": ("model", "components", "hidden_sizes", "activation", "first_layer", "norm_obs"),
-    "exploration": ("init_std", "noise", "std_floor", "std_floor_final", "std_floor_power", "ent_coef"),
+    "exploration": ("std", "init_std", "noise", "std_floor", "std_floor_final", "std_floor_power", "ent_coef"),
     "advantages": (
         *("advantages", "rank_fade", "density_bandwidth", "gamma", "gae_lambda", "norm_adv", "reward", "transform"),
         "norm_reward",
+        "norm_value",
     ),
     "update": (
         *("algo", "learning_rate", "learning_rate_power", "warmup", "anneal_lr", "update_epochs", "num_minibatches"),

@@ -8,7 +8,7 @@ from env.errors import UsageError
 from env.make import Problem
 from env.names import find_environment
 from env.objectives import OBJECTIVES
-from ppo.config import defaults
+from ppo.config import control, defaults
 from ppo.config.budget import (
     LEAST_CHECK,
     LEAST_SLOTS,
@@ -27,11 +27,13 @@ from ppo.config.fields import Config, flag
 from ppo.config.problem_checks import check_problem
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
+ASKING = ("uncertainty", "heterogeneous")
+"""Samplers that ask the policy where it is uncertain."""
 LABELLED = 2  # components of each combination of choices with a model, since each may have several valleys
 MAX_TIMEOUT = 1e9  # seconds
 AT_LEAST_1 = (
     *("training_steps", "episodes", "time_steps", "candidates", "torch_threads", "update_epochs", "num_minibatches"),
-    *("eval_episodes", "checkpoint_every", "evaluations", "components"),
+    *("eval_episodes", "checkpoint_every", "evaluations", "components", "env_steps"),
 )
 AT_LEAST_0 = (
     *("drivers", "eval_every", "evaluation_cost_ms", "driver_timeout", "std_floor", "std_floor_final", "ent_coef"),
@@ -56,6 +58,8 @@ def resolve(config: Config) -> ResolvedConfig:
     check_ranges(config)
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()
+    if not tuning:
+        length = control.slot_length(config, length)
     filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
     filled |= _model_defaults(config, problem, filled)
     if filled["components"] > 1 and tuning:
@@ -95,6 +99,12 @@ def _model_defaults(config: Config, problem: Problem, filled: dict[str, Any]) ->
 
 def _tuning_defaults(config: Config, time_steps: int) -> dict[str, Any]:
     """Returns the defaults of a tuning problem."""
+    for name in defaults.CONTROL_ONLY:
+        if (value := getattr(config, name)) is not None:
+            raise UsageError(
+                f"{flag(name)} {value}: a tuning problem does not take it, and --env {config.env} is one; "
+                f"--evaluations N says what it may spend"
+            )
     gae_given = any(getattr(config, name) is not None for name in defaults.GAE_ONLY)
     gae_needed = config.algo == "reinforce" or time_steps == 1 or gae_given
     kind = config.advantages or ("gae" if gae_needed else "slot")
@@ -137,7 +147,7 @@ def _control_defaults(config: Config, time_steps: int) -> dict[str, Any]:
         if value and value != defaults.WITHOUT_TUNING.get(name):
             what = f"{flag(name)} {' '.join(value) if isinstance(value, tuple) else value}"
             raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
-    return defaults.CONTROL | defaults.control_sizes(config.episodes, time_steps)
+    return control.control_defaults(config, config.problem().describe(), time_steps)
 
 
 def check_ranges(config: Config) -> None:
@@ -191,6 +201,10 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
             if getattr(config, name) == value:
                 what = f"{flag(name)} {value}"
                 raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
+    if config.std == "free" and any(kind in config.sampler for kind in ASKING):
+        raise UsageError(
+            f"--std free: is the same in all states, and --sampler {config.sampler} asks in which it is large"
+        )
     if config.noise == "mirrored" and config.advantages != "slot":
         raise UsageError("--noise mirrored: only with --advantages slot, which compares the time steps of a slot")
     if config.advantages == "slot" and config.time_steps == 1:

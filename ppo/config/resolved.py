@@ -22,6 +22,7 @@ class ResolvedConfig(Config):
     eval_every: int = field()
     hidden_sizes: tuple[int, ...] = field()
     first_layer: Literal["law", "orthogonal"] = field()
+    std: Literal["state", "free"] = field()
     init_std: float = field()
     noise: Literal["mirrored", "independent"] = field()
     std_floor: float = field()
@@ -54,6 +55,7 @@ class GAEConfig(ResolvedConfig):
     """
 
     gamma: float = field()
+    norm_value: bool = field()
 
 
 def slot_evaluations(time_steps: int, advantages: str, reward: str | None) -> int:

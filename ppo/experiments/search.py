@@ -5,25 +5,25 @@ its training to the bit.
 """
 
 import contextlib
-import dataclasses
 import functools
 import importlib.util
 import json
 import pathlib
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
 
 from env.errors import UsageError
 from ppo.config import Config, ResolvedConfig, resolve
-from ppo.config.command_line import WHERE_IT_RUNS, command_words
+from ppo.config.command_line import WHERE_IT_RUNS
 from ppo.config.fields import flag
 from ppo.experiments.parallel import map_in_processes
+from ppo.experiments.search_space import control_space, tuning_space
+from ppo.experiments.search_trials import run_trial, score_with_fresh_seeds
 
-AVERAGED = 3  # number of evaluations at the end of a run whose mean is its score
+FRESH = "score with fresh seeds of trial"
+FRESH_SEEDS = 5  # number of them
 PLOTS = ("optimization_history", "param_importances", "parallel_coordinate")
 
 
@@ -60,8 +60,18 @@ class Search:
             idle |= {"update_epochs", "num_minibatches", "clip_coef", "gae_lambda"}
         if not self.tuning and not isinstance(self.base.problem().describe().action_space, spaces.Box):
             idle.add("init_std")
-        space = _tuning_space(self.resolved) if self.tuning else _control_space(self.resolved)
+        space = tuning_space(self.resolved) if self.tuning else control_space(self.resolved)
         return {name: values for name, values in space.items() if name not in idle}
+
+    @property
+    def fresh_seeds(self) -> range:
+        """Seeds that no trial is chosen by: those after the seeds of the trials."""
+        return range(self.base.seed + self.seeds, self.base.seed + self.seeds + FRESH_SEEDS)
+
+    @property
+    def default(self) -> dict[str, Any]:
+        """The defaults of the fields that are searched for, by name: the first trial."""
+        return {name: getattr(self.resolved, name) for name in self.space()}
 
     def identity(self) -> dict[str, Any]:
         """Returns what comparable trials share: all settings that change results, and the names of searched fields."""
@@ -105,99 +115,6 @@ class Search:
         return study
 
 
-def _tuning_space(resolved: ResolvedConfig) -> dict[str, Any]:
-    """Returns the distributions of the fields that are searched for on a tuning problem."""
-    from optuna.distributions import FloatDistribution, IntDistribution
-
-    return {
-        "learning_rate": FloatDistribution(1e-3, 2e-2, log=True),
-        "warmup": FloatDistribution(0.0, 0.15),
-        "update_damping": FloatDistribution(0.0, 0.95),
-        "std_floor": FloatDistribution(max(0.1, resolved.std_floor_final), 0.6, log=True),
-        "clip_coef": FloatDistribution(0.1, 0.4),
-        "update_epochs": IntDistribution(5, 30),
-    }
-
-
-def _control_space(resolved: ResolvedConfig) -> dict[str, Any]:
-    """Returns the distributions of the fields that are searched for on a control problem."""
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    batch = resolved.episodes * resolved.time_steps
-    return {
-        "learning_rate": FloatDistribution(1e-4, 1e-2, log=True),
-        "gamma": CategoricalDistribution([0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999]),
-        "gae_lambda": FloatDistribution(0.8, 1.0),
-        "clip_coef": FloatDistribution(0.1, 0.4),
-        "ent_coef": FloatDistribution(1e-6, 1e-2, log=True),
-        "update_epochs": IntDistribution(3, 20),
-        "num_minibatches": CategoricalDistribution([n for n in (1, 4, 8, 16, 32, 64) if batch // n >= 2]),
-        "init_std": FloatDistribution(0.2, 1.5, log=True),
-        "norm_obs": CategoricalDistribution([True, False]),
-    }
-
-
-def run_trial(search: Search, index: int) -> None:
-    """Runs a trial that the study proposes, and tells the study its outcome.
-
-    Args:
-        search: settings of the search.
-        index: number of the call, from which the seed of Optuna's sampler is drawn.
-    """
-    import optuna
-
-    study = search.study(int(np.random.SeedSequence((search.base.seed, index)).generate_state(1)[0]))
-    trial = study.ask(search.space())
-    config = dataclasses.replace(search.base, **trial.params)
-    trial.set_user_attr("command", command(config))
-    try:
-        study.tell(trial, score(search, config, trial))
-    except optuna.TrialPruned:
-        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-    except FloatingPointError:  # the training diverged
-        study.tell(trial, state=optuna.trial.TrialState.FAIL)
-
-
-def score(search: Search, config: Config, trial: Any) -> float:
-    """Trains each seed, side by side, and returns the mean over seeds of the mean of the last ``AVERAGED`` evaluations.
-
-    Raises:
-        optuna.TrialPruned: the best score so far is worse than the median of other trials up to the same step.
-    """
-    import optuna
-
-    from ppo.training.side_by_side import SideBySide  # imported here, since it imports torch
-    from ppo.training.trainer import Trainer
-
-    trainers = [
-        Trainer(
-            resolve(dataclasses.replace(config, seed=seed)),
-            search.out / "trials" / f"{trial.number}-seed-{seed}",
-            quiet=True,
-        )
-        for seed in range(config.seed, config.seed + search.seeds)
-    ]
-    scores: list[list[float]] = []  # of all seeds, for each evaluation
-    with SideBySide(trainers, quiet=True) as runs:
-        while not runs.complete:
-            steps = runs.step()
-            found = [step.score for step in steps if step.score is not None]
-            if not found:
-                continue
-            scores.append(found)
-            trial.report(float(np.mean(found)), steps[0].number)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        for trainer in trainers:
-            trainer.finish(pictures=False)
-    return float(np.mean(scores[-AVERAGED:]))
-
-
-def command(config: Config) -> str:
-    """Returns the command that trains with a configuration."""
-    return shlex.join(["python", "-m", "ppo.train", *command_words(config)])
-
-
 def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
     """Runs trials until the study has ``trials`` of them, diverged ones not counted, and draws the study.
 
@@ -208,7 +125,7 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
         quiet: whether to hide the progress bar.
 
     Returns:
-        The best trial.
+        The best trial, or the first one, of the defaults, if that is better with fresh seeds.
 
     Raises:
         UsageError: nothing is left to search for, the directory cannot be made, or no trial was completed.
@@ -222,6 +139,8 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
     except OSError as error:
         raise UsageError(f"--out {search.out}: {error.strerror}") from None
     study = search.study()
+    if not study.get_trials():
+        study.enqueue_trial(search.default)
     for trial in study.get_trials(states=(TrialState.RUNNING,)):
         study.tell(trial.number, state=TrialState.FAIL)  # it belongs to a call that was killed
     missing, first = trials - len(finished(study)), len(study.get_trials())
@@ -232,7 +151,34 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
     if not study.get_trials(states=(TrialState.COMPLETE,)):
         raise UsageError(f"ppo.tune: none of {trials} trials came to its end; see {search.out / 'trials'}")
     draw(study, search.out)
-    return study.best_trial
+    return better_with_fresh_seeds(search, jobs)
+
+
+def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
+    """Returns the better one of the best trial and the first one, by seeds that no trial was chosen by.
+
+    The study keeps their scores, and a trial that diverges has none.
+    """
+    study = search.study()
+    first, best = study.get_trials()[0], study.best_trial
+    if best.params == first.params:
+        return best
+    missing = [one.number for one in (first, best) if attribute(one) not in study.user_attrs]
+    calls = map_in_processes(functools.partial(score_with_fresh_seeds, search), missing, jobs, "trial", True)
+    for number, found in calls:
+        study.set_user_attr(attribute(study.get_trials()[number]), found)
+    sign, scores = 1 if search.tuning else -1, study.user_attrs
+
+    def cost(one: Any) -> float:
+        found = scores[attribute(one)]
+        return float("inf") if found is None else sign * found
+
+    return min((best, first), key=cost)
+
+
+def attribute(trial: Any) -> str:
+    """Returns the name under which a study keeps a trial's score with fresh seeds."""
+    return f"{FRESH} {trial.number}"
 
 
 def finished(study: Any) -> list[Any]:

@@ -21,7 +21,10 @@ pytest.importorskip("optuna", reason="the extra tune")
         (["--env", "tests.problems:weathered", "--evaluations", "40"], "weathered: trials are judged at conditions of"),
         (["--trails", "3"], "unknown argument --trails"),
         (["--agreement", "0.5"], r"unknown argument --agreement \(renamed to --update-damping\)"),
-        (["--seed", str(2**32 - 1), "--seeds", "2"], "--seeds 2: with --seed 4294967295 the last one is above"),
+        (
+            ["--seed", str(2**32 - 1), "--seeds", "2"],
+            "--seed 4294967295, and 5 more to compare by, the last one",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(flags, message, tmp_path):

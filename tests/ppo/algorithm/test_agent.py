@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from actors import NetworkSpec
+from actors.policy import Policy
 from actors.seeding import Stream, generator
+from actors.snapshot import Snapshot
 from ppo import Config, resolve
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.compiled_update import CompiledUpdate
@@ -192,3 +194,38 @@ def test_an_update_by_torch_is_the_compiled_one_in_full_precision(changes):
         losses = [one.update(batch_for(SPECS[0], seed=step), step, 1e-2, 0.1) for one in (ours, theirs)]
         assert losses[1] == pytest.approx(losses[0], rel=1e-8, abs=1e-10)
         assert theirs.parameters == pytest.approx(ours.parameters, rel=1e-8, abs=1e-10)
+
+
+def test_a_free_std_is_the_same_in_all_states_and_is_learned():
+    an_agent = agent(std="free", update_epochs=20)
+    states = np.random.default_rng(1).normal(size=(50, 3))
+
+    def stds():
+        return policy_of(an_agent).act(states, np.ones((50, 2)))[0] - policy_of(an_agent).mode(states)
+
+    assert stds() == pytest.approx(np.ones((50, 2)))
+    an_agent.update(own_batch(an_agent), 0, 1e-2, 0.0)
+    assert np.ptp(stds(), axis=0) == pytest.approx([0, 0], abs=1e-12)
+    assert (np.abs(stds()[0] - 1) > 1e-3).all()
+    assert np.ptp(policy_of(an_agent).mode(states), axis=0).min() > 0
+
+
+def policy_of(an_agent):
+    return Policy(Snapshot(0, an_agent.policy, an_agent.theta.copy()))
+
+
+@pytest.mark.parametrize("gradients", ["compiled", "autograd"])
+def test_values_are_learned_in_the_units_of_their_targets(gradients):
+    changes = {"gradients": gradients, "norm_value": True, "update_epochs": 200, "num_minibatches": 1, "vf_coef": 1.0}
+    an_agent = agent(**changes)
+    batch = own_batch(an_agent)
+    batch = dataclasses.replace(batch, returns=1e5 + 1e4 * batch.returns, values=an_agent.values(batch.obs))
+    an_agent.update(batch, 0, 1e-2, 0.1)
+    error = an_agent.values(batch.obs) - batch.returns
+    assert np.sqrt((error**2).mean()) < 0.3 * batch.returns.std()
+    taken = agent(**changes)
+    taken.restore(an_agent.state())
+    assert taken.values(batch.obs).tolist() == an_agent.values(batch.obs).tolist()
+    begun = agent(**changes)
+    begun.warm_start(an_agent.state())
+    assert begun.values(batch.obs).tolist() == an_agent.values(batch.obs).tolist()

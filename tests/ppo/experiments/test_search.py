@@ -10,7 +10,9 @@ import pytest
 from env import UsageError
 from ppo import Config, resolve
 from ppo.config.command_line import parse
-from ppo.experiments.search import AVERAGED, Search, command, score, tune
+from ppo.experiments import search as searching
+from ppo.experiments.search import FRESH_SEEDS, Search, attribute, tune
+from ppo.experiments.search_trials import AVERAGED, command, mean_of_seeds, score
 from ppo.training.trainer import Trainer
 
 optuna = pytest.importorskip("optuna", reason="the extra tune")
@@ -37,8 +39,35 @@ def test_the_best_trial_can_be_repeated_from_its_command(tmp_path):
             scores = {step.number: step.score for step in trainer if step.score is not None}
         assert list(scores) == [5, 10, 15, 20]
         means.append(np.mean(list(scores.values())[-AVERAGED:]))
-    assert np.mean(means) == best.value
+    assert np.mean(means) == pytest.approx(best.value, rel=1e-12)
     assert (tmp_path / "study" / "optimization_history.html").stat().st_size > 1000
+
+
+def test_the_first_trial_has_the_defaults(tmp_path):
+    for number, base in enumerate((SMALL, Config(env="CartPole-v1", env_steps=1000, drivers=0))):
+        search = Search(base, 1, tmp_path / str(number), ())
+        tune(search, 1, jobs=1, quiet=True)
+        (first,) = search.study().get_trials()
+        assert first.params == {name: getattr(resolve(base), name) for name in search.space()}
+        assert len(first.params) > 5
+
+
+def test_the_best_trial_must_be_better_with_fresh_seeds(tmp_path, monkeypatch):
+    search = Search(SMALL, 2, tmp_path, ())
+    tune(search, 4, jobs=2, quiet=True)
+    study = search.study()
+    first, best = study.get_trials()[0], study.best_trial
+    if best.number:  # else the defaults are the best of four
+        for one in (first, best):
+            seeds = range(9, 9 + FRESH_SEEDS)
+            again = mean_of_seeds(search, dataclasses.replace(SMALL, **one.params), seeds, f"again-{one.number}")
+            assert study.user_attrs[attribute(one)] == again
+    study.tell(study.ask(search.space()), -1.0)  # lucky: no error is so small
+    lucky = study.best_trial
+    for scores, chosen in (((0.5, 0.1), lucky), ((0.1, 0.5), first), ((None, 0.5), lucky), ((0.5, None), first)):
+        for one, found in zip((first, lucky), scores, strict=True):
+            study.set_user_attr(attribute(one), found)
+        assert searching.better_with_fresh_seeds(search, 1).number == chosen.number
 
 
 def test_a_study_goes_on_after_it_was_killed(tmp_path):

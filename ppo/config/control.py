@@ -1,0 +1,66 @@
+"""Defaults of an environment that is no tuning problem, by rules; ``docs/method.md`` gives the reasons.
+
+They depend on what the environment says of itself, its time limit and its spaces, and on the budget of time steps.
+"""
+
+from typing import Any
+
+from env.description import Description
+from env.errors import UsageError
+from ppo.config.defaults import CONTROL
+from ppo.config.fields import Config
+
+BUDGET = 1_000_000
+"""Time steps of a training, where nothing else is said; those below are for it."""
+BATCH, BATCH_POWER = 2000, 1 / 3
+LEARNING_RATE, RATE_POWER, LARGEST_RATE = 3e-4, -1 / 2, 3e-3
+MINIBATCH = 64
+SLOTS_OF_EPISODE = 5
+"""How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
+OWN_STARTS = "env"
+UNASKING = (OWN_STARTS, "random", "lhs")
+"""Samplers that do not ask the policy where it is uncertain, to which a free std says nothing."""
+
+
+def slot_length(config: Config, limit: int) -> int:
+    """Returns the time steps of a slot, for episodes of at most ``limit``."""
+    if config.time_steps is not None or config.sampler in (None, OWN_STARTS):
+        return limit
+    return -(-limit // SLOTS_OF_EPISODE)
+
+
+def control_defaults(config: Config, described: Description, time_steps: int) -> dict[str, Any]:
+    """Returns the defaults, for slots of ``time_steps``.
+
+    Raises:
+        UsageError: ``--env-steps`` does not suffice for a training step, or ``--training-steps`` is another number than
+            it sets.
+    """
+    steps = config.env_steps or BUDGET
+    share = steps / BUDGET
+    slots = config.episodes or max(1, round(BATCH * share**BATCH_POWER / time_steps))
+    batch = slots * time_steps
+    sampler = config.sampler or OWN_STARTS
+    return CONTROL | {
+        "training_steps": _training_steps(config, steps, batch),
+        "episodes": slots,
+        "num_minibatches": max(1, batch // MINIBATCH),
+        "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER), LARGEST_RATE),
+        "sampler": sampler,
+        "std": "free" if sampler in UNASKING else "state",
+        "init_std": described.action_dim**-0.5,
+    }
+
+
+def _training_steps(config: Config, steps: int, batch: int) -> int:
+    """Returns how many training steps of ``batch`` time steps a training takes."""
+    if config.env_steps is None:
+        return max(1, steps // batch)
+    if steps < batch:
+        raise UsageError(f"--env-steps {steps}: a training step has {batch} time steps; give as many, or smaller slots")
+    if config.training_steps not in (None, steps // batch):
+        raise UsageError(
+            f"--env-steps {steps}: sets the training steps by itself ({steps // batch}), so --training-steps "
+            f"{config.training_steps} cannot be given"
+        )
+    return steps // batch

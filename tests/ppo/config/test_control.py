@@ -1,0 +1,70 @@
+"""Defaults of control follow rules: by the time limit, the spaces, the sampler, and the budget of time steps."""
+
+import pytest
+
+from env import UsageError
+from ppo import Config, resolve
+from ppo.config.control import slot_length
+
+
+def sizes(**given):
+    config = resolve(Config(**given))
+    return config.training_steps, config.episodes, config.time_steps
+
+
+def test_a_budget_of_time_steps_is_never_exceeded_and_almost_spent():
+    for budget in (200, 3_333, 20_000, 149_999, 1_000_000, 7_654_321):
+        steps, slots, length = sizes(env="Pendulum-v1", env_steps=budget)
+        assert budget - slots * length < steps * slots * length <= budget
+
+
+def test_batch_and_rate_follow_the_budget():
+    rates = {budget: resolve(Config(env="Pendulum-v1", env_steps=budget)).learning_rate for budget in (4_000, 10**6)}
+    assert rates == {4_000: 3e-3, 10**6: 3e-4}
+    quarter = resolve(Config(env="Pendulum-v1", env_steps=250_000))
+    assert quarter.learning_rate == pytest.approx(6e-4)
+    assert quarter.episodes * quarter.time_steps == pytest.approx(2000 / 4 ** (1 / 3), rel=0.1)
+    assert sizes(env="Pendulum-v1", env_steps=8_000_000) == (2000, 20, 200)
+    assert sizes(env="Pendulum-v1") == (500, 10, 200) == sizes(env="Pendulum-v1", env_steps=1_000_000)
+
+
+def test_what_is_given_stays_and_the_budget_is_kept():
+    assert sizes(env="Pendulum-v1", env_steps=20_000, episodes=3) == (33, 3, 200)
+    assert sizes(env="Pendulum-v1", env_steps=20_000, time_steps=50) == (36, 11, 50)
+    assert sizes(env="Pendulum-v1", training_steps=7) == (7, 10, 200)
+    assert resolve(Config(env="Pendulum-v1", env_steps=20_000, learning_rate=1e-5)).learning_rate == 1e-5
+
+
+def test_a_sampler_of_starts_makes_slots_of_a_fifth_of_an_episode():
+    own, sampled = (sizes(env="TempControl-v1", **given)[1:] for given in ({}, {"sampler": "lhs"}))
+    assert own == (4, 500)
+    assert sampled == (20, 100)
+    assert slot_length(Config(env="TempControl-v1", sampler="random"), 7) == 2
+    assert sizes(env="TempControl-v1", sampler="lhs", time_steps=500)[1:] == (4, 500)
+
+
+@pytest.mark.parametrize(("env", "std"), [("Pendulum-v1", 1.0), ("tests.problems:WideEnv", 2**-0.5)])
+def test_exploration_is_shared_by_the_values_of_an_action(env, std):
+    assert resolve(Config(env=env, time_steps=10)).init_std == pytest.approx(std)
+
+
+@pytest.mark.parametrize(("sampler", "std"), [("env", "free"), ("lhs", "free"), ("heterogeneous", "state")])
+def test_a_sampler_that_asks_the_policy_needs_a_std_of_the_state(sampler, std):
+    assert resolve(Config(env="TempControl-v1", sampler=sampler)).std == std
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"env": "Pendulum-v1", "env_steps": 199}, "--env-steps 199: a training step has 200 time steps"),
+        ({"env": "Pendulum-v1", "env_steps": 20_000, "training_steps": 7}, "--training-steps 7 cannot be given"),
+        ({"env": "Pendulum-v1", "env_steps": 0}, "--env-steps 0: must be at least 1"),
+        ({"env_steps": 20_000}, "--env-steps 20000: a tuning problem does not take it, and"),
+        ({"std": "free", "sampler": "heterogeneous"}, "--std free: is the same in all states, and --sampler"),
+        ({"norm_value": True, "advantages": "slot"}, "--norm-value True: only with --advantages gae"),
+    ],
+)
+def test_what_cannot_work_is_told(given, words):
+    with pytest.raises(UsageError) as told:
+        resolve(Config(**given))
+    assert words in str(told.value)
