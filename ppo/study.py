@@ -29,6 +29,7 @@ Study = Literal[
     "gallery",
     "polish",
     "control",
+    "defaults",
     "tempcontrol",
 ]
 
@@ -46,7 +47,8 @@ class Arguments:
     its results beside this program's. ablation: the defaults, each changed alone. budget: laws of 300 to 18,000
     evaluations without a model. frugal: laws of 100 to 100,000 evaluations with the defaults. gallery: problems of
     engineering whose best knobs are known. polish: evaluations at a query, beside differential evolution. control:
-    Gymnasium's tasks. tempcontrol: the article's models on its slow process, and simple controllers."""
+    Gymnasium's tasks. defaults: the defaults of control on twelve tasks, beside Stable-Baselines3's. tempcontrol: the
+    article's models on its slow process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
     seeds: int = 10
@@ -55,7 +57,8 @@ class Arguments:
     """Take a small fraction of the training steps, to check that the study works (not scaling)."""
     only: str | None = None
     """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); times or errors (lag); small,
-    every, large or none (frugal); returns, times, longer or race (tempcontrol); an environment's id (control)."""
+    every, large or none (frugal); returns, times, longer or race (tempcontrol); an environment's id (control and
+    defaults); ablation (defaults)."""
 
 
 def main(argv: list[str]) -> None:

@@ -1,0 +1,88 @@
+"""The defaults of control on tasks of unlike kinds, beside Stable-Baselines3's: returns over 100 held-out episodes.
+
+A training has the environment, its budget of time steps and, where starts can be set, ``--sampler lhs``; nothing else
+is given, on either side. Stable-Baselines3 starts where the task starts. Seeds count from 401 on, and none of them was
+used to choose anything; nor was any task that is held out. Episodes start as the task does. Chance is the return of
+random actions. On HalfCheetah, Stable-Baselines3 is trained with chosen settings as well, with a discount of 0.98, a
+lambda of 0.92, an initial std of 0.3, and normalised observations and rewards. Every process has one thread.
+"""
+
+import dataclasses
+
+from ppo.config import Config, resolve
+from ppo.experiments.tables import machine
+from ppo.studies.control_runs import MeasuredTraining, RandomActionsRun, check_extras
+from ppo.studies.defaults_ablation import ABLATED, ablation_table, changed, differs
+from ppo.studies.defaults_report import CHANCE, OURS, draw, furnace_tables, peer_table, task_table
+from ppo.studies.defaults_tasks import TASKS, Task
+from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
+from ppo.studies.tempcontrol_controllers import controllers, tuned_controllers
+
+ABLATION = "ablation"
+TAKES = ("seeds", "quick", "only")
+GROUPS = (*dict.fromkeys(task.config.env for task in TASKS), ABLATION)
+CURVE_POINTS = 15
+ABLATION_SEEDS = 5
+
+
+def run(options: Options) -> None:
+    """Does the missing runs of an environment, of the ablation, or all; writes ``defaults.md`` and ``defaults.png``."""
+    out, only = options.out, options.only
+    runs = {task: runs_of(task, options.seeds, options.quick) for task in TASKS}
+    ablated = ablation_runs(options.seeds, options.quick)
+    wanted = [one for task in TASKS if only in (None, task.config.env) for one in runs[task]]
+    wanted += ablated if only in (None, ABLATION) else []
+    check_extras(missing_runs(out, wanted))
+    run_all(out, wanted)
+    complete = [task for task in TASKS if not missing_runs(out, runs[task])]
+    rows = run_all(out, [one for task in complete for one in runs[task]]).get("tasks", [])
+    tuned = tuned_controllers(out / f"{'quick-' if options.quick else ''}controllers.json", options.quick)
+    simple = {level: controllers(f"v1 {level}", tuned) for level in ("low", "medium", "high")}
+    parts = [__doc__ or "", task_table(complete, rows), peer_table(complete, rows)]
+    parts.append(furnace_tables(complete, rows, simple))
+    if not missing_runs(out, ablated):
+        parts.append(ablation_table(run_all(out, ablated)[ABLATION]))
+    text = "\n".join([*(part for part in parts if part), machine()])
+    (out / "defaults.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
+    if complete:
+        draw(out / "defaults.png", complete, rows)
+
+
+def runs_of(task: Task, seeds: int, quick: bool) -> list[MeasuredTraining | RandomActionsRun]:
+    """Returns the runs of a task: this program's, Stable-Baselines3's, and random actions."""
+    config = measured(task.config, quick)
+    ours = [MeasuredTraining("tasks", task.name, OURS, one) for one in seeded(config, min(seeds, task.seeds))]
+    theirs = [
+        MeasuredTraining("tasks", task.name, name, one, peer)
+        for name, peer in task.sides.items()
+        for one in seeded(config, min(seeds, task.peer_seeds))
+    ]
+    start = Config(env=task.config.env, env_kwargs=task.config.env_kwargs)
+    return [*ours, *theirs, RandomActionsRun("tasks", task.name, CHANCE, start)]
+
+
+def ablation_runs(seeds: int, quick: bool) -> list[MeasuredTraining]:
+    """Returns the runs of the ablation, the defaults themselves among them, on tasks that are not held out."""
+    return [
+        MeasuredTraining(ABLATION, task.name, name, one)
+        for task in TASKS
+        if not task.held_out
+        for name in ABLATED
+        if differs(task.config, name)
+        for one in seeded(measured(changed(task.config, name), quick), min(seeds, ABLATION_SEEDS))
+    ]
+
+
+def measured(config: Config, quick: bool) -> Config:
+    """Returns a configuration in this process, with evaluations for a curve; a quick one has two training steps."""
+    if quick:
+        resolved = resolve(config)
+        config = dataclasses.replace(config, env_steps=2 * resolved.episodes * resolved.time_steps)
+    steps = resolve(config).training_steps
+    return dataclasses.replace(config, drivers=0, eval_every=max(1, steps // CURVE_POINTS))
+
+
+def seeded(config: Config, seeds: int) -> list[Config]:
+    """Returns a configuration with each of the first seeds."""
+    return [dataclasses.replace(config, seed=seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)]

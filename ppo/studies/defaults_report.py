@@ -1,0 +1,152 @@
+"""Tables and the figure of the study of the defaults of control."""
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from env.controllers import PID
+from ppo.evaluation.held_out import Controller, held_out_returns
+from ppo.evaluation.statistics import student_interval
+from ppo.experiments.stable_baselines3 import PEER_LABEL
+from ppo.experiments.tables import Row, markdown, numbers
+from ppo.studies.control_runs import returns_of, rows_of
+from ppo.studies.defaults_tasks import Task
+
+OURS, CHANCE = "tuninglaw", "chance"
+
+
+def task_table(tasks: Sequence[Task], rows: list[Row]) -> str:
+    """Returns the table of all tasks, with a line for each, as Markdown."""
+    lines = []
+    for task in tasks:
+        here, there = (_means(rows, task, side) for side in (OURS, PEER_LABEL))
+        lines.append(
+            [
+                f"{task.name}{' (held out)' if task.held_out else ''}",
+                f"{_means(rows, task, CHANCE)[0]:,.1f}",
+                *_median_and_worst(here),
+                *_median_and_worst(there),
+                aim(task, there),
+                "yes" if reached(task, here, there) else "no",
+                *(_seconds(rows, task, side) for side in (OURS, PEER_LABEL)),
+            ]
+        )
+    header = ["task, time steps", "chance", "median (seeds)", "worst", f"{PEER_LABEL}: median (seeds)", "worst"]
+    return markdown([*header, "aim", "reached", "s", f"s, {PEER_LABEL}"], lines)
+
+
+def aim(task: Task, there: Sequence[float]) -> str:
+    """Returns what a task's returns should be, in words; ``there`` are the peer's."""
+    words = []
+    if task.median is not None:
+        words.append(f"median {task.median:,.0f}")
+    if task.worst is not None:
+        words.append(f"worst {task.worst:,.0f}")
+    if task.of_peer is not None:
+        words.append(f"median {'' if task.of_peer == 1 else f'{task.of_peer:g} x '}{np.median(there):,.0f}, theirs")
+    return "; ".join(words) or "see below"
+
+
+def reached(task: Task, here: Sequence[float], there: Sequence[float]) -> bool:
+    """Returns whether a task's returns are what they should be; ``there`` are the peer's."""
+    median = float(np.median(here))
+    limits = [task.median] if task.median is not None else []
+    if task.of_peer is not None:
+        limits.append(task.of_peer * float(np.median(there)))
+    return median >= max(limits, default=-np.inf) and (task.worst is None or min(here) >= task.worst)
+
+
+def peer_table(tasks: Sequence[Task], rows: list[Row]) -> str:
+    """Returns the mean differences to each set-up of the peer, with Welch's 95 % intervals, as Markdown."""
+    lines = []
+    for task in tasks:
+        here = _means(rows, task, OURS)
+        for side in task.sides:
+            there = _means(rows, task, side)
+            difference = float(np.mean(here) - np.mean(there))
+            shown = f"{difference:+,.0f}"
+            if len(here) > 1 and len(there) > 1 and np.ptp([*here, *there]) > 0:
+                found = stats.ttest_ind(here, there, equal_var=False).confidence_interval(0.95)
+                shown += f" [{found.low:+,.0f}, {found.high:+,.0f}]"
+            lines.append([task.name, side, f"{np.median(there):,.1f}", f"{min(there):,.1f}", shown])
+    header = ["task", "beside", "its median", "its worst", "mean difference, Welch's 95 % interval"]
+    return f"## Differences\n\n{markdown(header, lines)}" if lines else ""
+
+
+def furnace_tables(tasks: Sequence[Task], rows: list[Row], simple: dict[str, dict[str, Controller]]) -> str:
+    """Returns the gains over simple controllers on the furnace, paired by episode, as Markdown.
+
+    Args:
+        tasks: tasks, of which those on the furnace are shown.
+        rows: rows of all runs.
+        simple: controllers by level and label.
+    """
+    lines = []
+    for task in tasks:
+        some = simple.get(task.config.env_kwargs.get("level", ""), {})
+        found = np.array([returns_of(row) for row in rows_of(rows, task.name, OURS)])
+        for label, controller in some.items():
+            if isinstance(controller, PID):
+                returns = held_out_returns(task.config.problem(), controller)
+                lines.append([task.name, label, f"{returns.mean():,.0f}", *_gains(found, returns)])
+    header = ["task", "over", "its return", "mean gain, 95 % over seeds", "each seed's", "better, 95 % over episodes"]
+    return f"## Gain over simple controllers, on the same episodes\n\n{markdown(header, lines)}" if lines else ""
+
+
+def _gains(found: np.ndarray, simple: np.ndarray) -> tuple[str, str, str]:
+    """Returns the gains of policies ``[seeds, episodes]`` over a controller ``[episodes]``, in words."""
+    each = [student_interval(one - simple) for one in found]
+    mean, half = student_interval(np.array([gain for gain, _ in each]))
+    better = sum(gain - width > 0 for gain, width in each)
+    shown = f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else "")
+    return shown, ", ".join(f"{gain:+.1f}" for gain, _ in each), f"{better} of {len(each)}"
+
+
+def _means(rows: list[Row], task: Task, side: str) -> list[float]:
+    """Returns the mean return of each seed."""
+    return [float(returns_of(row).mean()) for row in rows_of(rows, task.name, side)]
+
+
+def _seconds(rows: list[Row], task: Task, side: str) -> str:
+    """Returns the median of the seconds of the trainings."""
+    return f"{np.median(numbers(rows_of(rows, task.name, side), 'seconds')):.0f}"
+
+
+def _median_and_worst(means: Sequence[float]) -> tuple[str, str]:
+    return f"{np.median(means):,.1f} ({len(means)})", f"{min(means):,.1f}"
+
+
+def draw(path: pathlib.Path, tasks: Sequence[Task], rows: list[Row]) -> None:
+    """Draws the return of evaluations over time steps, with a panel for each task and a line for each seed."""
+    from matplotlib.figure import Figure
+
+    columns = min(4, len(tasks))
+    down = -(-len(tasks) // columns)
+    figure = Figure(figsize=(3.6 * columns, 2.9 * down), layout="constrained")
+    panels = figure.subplots(down, columns, squeeze=False).reshape(-1)
+    for axis in panels[len(tasks) :]:
+        axis.set_visible(False)
+    for axis, task in zip(panels, tasks, strict=False):
+        for row in rows_of(rows, task.name, OURS):
+            curve = [float(value) for value in row["curve"].split()]
+            steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
+            axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
+        _levels(axis, _means(rows, task, PEER_LABEL))
+        axis.set_title(task.name, fontsize=9)
+        axis.locator_params(axis="x", nbins=4)
+        axis.tick_params(labelsize=8)
+        axis.grid(alpha=0.3)
+    panels[0].legend(fontsize=8)
+    figure.supxlabel("time steps", fontsize=9)
+    figure.supylabel("return of evaluations", fontsize=9)
+    figure.savefig(path, dpi=100)
+
+
+def _levels(axis: Any, means: Sequence[float]) -> None:
+    """Draws a line at each of the peer's returns."""
+    for number, level in enumerate(means):
+        label = {"label": f"{PEER_LABEL}, at the end"} if number == 0 else {}
+        axis.axhline(level, color="#ee6677", ls="--", lw=0.8, alpha=0.7, **label)

@@ -1,0 +1,71 @@
+"""The tasks of the study of the defaults of control, and what should come out of each."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from env.temp_control import WITHOUT_LOAD
+from ppo.config import Config
+from ppo.experiments.control_benchmarks import HALF_CHEETAH_PEER
+from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
+
+MEASURED_PEER = "Stable-Baselines3, chosen settings"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task with a budget of time steps, and the returns that the defaults should reach.
+
+    Attributes:
+        config: environment, sampler of starts, and budget; nothing else.
+        seeds: largest number of seeds: ten where a training takes less than a minute.
+        peer_seeds: the same for Stable-Baselines3.
+        held_out: whether nothing was chosen by the task.
+        median, worst: least return of the median and of the worst seed; None for none.
+        of_peer: how many times Stable-Baselines3's median the median should be at the least; None for none.
+        peers: further set-ups of Stable-Baselines3, by name.
+    """
+
+    config: Config
+    seeds: int = 5
+    peer_seeds: int = 5
+    held_out: bool = False
+    median: float | None = None
+    worst: float | None = None
+    of_peer: float | None = None
+    peers: dict[str, PeerSetup] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the task in tables."""
+        level = self.config.env_kwargs.get("level")
+        return f"{self.config.env}{f' {level}' if level else ''}, {self.config.env_steps:,}"
+
+    @property
+    def sides(self) -> dict[str, PeerSetup]:
+        """Set-ups of Stable-Baselines3, by name: its defaults first."""
+        return {PEER_LABEL: PeerSetup()} | self.peers
+
+
+def furnace(level: str, steps: int, **more: Any) -> Task:
+    """Returns a task on the furnace, explored from any temperature, without the load, which changes no result."""
+    config = Config(env="TempControl-v1", env_kwargs={"level": level} | WITHOUT_LOAD, sampler="lhs", env_steps=steps)
+    return Task(config, **more)
+
+
+TASKS = (
+    Task(Config(env="CartPole-v1", env_steps=60_000), 10, 10, median=500.0, worst=500.0),
+    Task(Config(env="Pendulum-v1", env_steps=150_000), 10, 10, median=-180.0, worst=-250.0),
+    Task(Config(env="Acrobot-v1", env_steps=100_000), 10, 10, held_out=True, median=-85.0, of_peer=1.0),
+    Task(Config(env="MountainCarContinuous-v0", sampler="lhs", env_steps=300_000), 10, 5, median=92.0),
+    furnace("medium", 20_000, seeds=10, peer_seeds=10, median=-3000.0),
+    *(furnace(level, 900_000, seeds=10, peer_seeds=3) for level in ("low", "medium", "high")),
+    Task(
+        Config(env="HalfCheetah-v5", env_steps=1_000_000),
+        median=6000.0,
+        of_peer=2.0,
+        peers={MEASURED_PEER: HALF_CHEETAH_PEER},
+    ),
+    Task(Config(env="Hopper-v5", env_steps=1_000_000), of_peer=1.0),
+    Task(Config(env="Walker2d-v5", env_steps=1_000_000), held_out=True, of_peer=1.0),
+    Task(Config(env="InvertedDoublePendulum-v5", env_steps=300_000), held_out=True, of_peer=1.0),
+)

@@ -1,0 +1,109 @@
+"""The study of the defaults of control says what was reached, and its ablation changes one thing at a time."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from env.controllers import PID
+from ppo import Config, resolve
+from ppo.evaluation.held_out import held_out_returns
+from ppo.studies import defaults
+from ppo.studies.control_runs import COLUMNS, MeasuredTraining, RandomActionsRun
+from ppo.studies.defaults_ablation import ABLATED, DEFAULTS, ablation_table, changed, differs
+from ppo.studies.defaults_report import OURS, aim, draw, furnace_tables, peer_table, reached, task_table
+from ppo.studies.defaults_tasks import MEASURED_PEER, TASKS, Task, furnace
+
+PEER = "Stable-Baselines3"
+CART_POLE = Task(Config(env="CartPole-v1", env_steps=1000), 2, 2, median=5.0, worst=4.0, of_peer=1.0)
+
+
+def row(task, variant, returns, **more):
+    cells = dict.fromkeys(COLUMNS, "-") | {"problem": task.name, "variant": variant, "seconds": "3"} | more
+    return cells | {"returns": " ".join(str(value) for value in returns)}
+
+
+def rows_of(task, ours, theirs):
+    rows = [row(task, OURS, [one, one], **{"curve": "1 2 3", "env steps": "900"}) for one in ours]
+    return [*rows, *(row(task, PEER, [one]) for one in theirs), row(task, "chance", [1, 2])]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [([4, 6], [5, 5], True), ([3, 9], [5, 5], False), ([4, 5], [1, 1], False), ([5, 7], [6, 7], False)],
+)
+def test_what_is_reached(ours, theirs, expected):
+    assert reached(CART_POLE, ours, theirs) is expected
+    assert reached(Task(CART_POLE.config), ours, theirs)
+    text = task_table([CART_POLE], rows_of(CART_POLE, ours, theirs))
+    assert f"| {'yes' if expected else 'no'} | 3 | 3 |" in text
+    assert f"| CartPole-v1, 1,000 | 1.5 | {np.median(ours):.1f} (2) | {min(ours):.1f} |" in text
+    assert aim(CART_POLE, theirs) == f"median 5; worst 4; median {np.median(theirs):,.0f}, theirs"
+
+
+def test_differences_have_intervals():
+    text = peer_table([CART_POLE], rows_of(CART_POLE, [10.0, 12.0], [1.0, 3.0]))
+    assert (
+        f"| CartPole-v1, 1,000 | {PEER} | 2.0 | 1.0 | +9 [+3, +15] |" in text
+    )  # 2 degrees of freedom: 9 -+ 4.3 x 1.41
+    assert "| +0 |" in peer_table([CART_POLE], rows_of(CART_POLE, [5.0, 5.0], [5.0, 5.0]))
+
+
+def test_gains_over_controllers_are_paired_by_episode():
+    task, controller = furnace("low", 20_000), PID(0.083, bias=0.5)
+    returns = held_out_returns(task.config.problem(), controller)
+    rows = [row(task, OURS, returns + 7.0), row(task, OURS, returns + 9.0)]
+    text = furnace_tables([task, CART_POLE], rows, {"low": {"P": controller}})
+    assert "+8.0 ± 12.7 | +7.0, +9.0 | 2 of 2 |" in text
+    assert furnace_tables([CART_POLE], [], {"low": {"P": controller}}) == ""
+
+
+def test_the_figure_has_a_panel_for_each_task(tmp_path):
+    rows = rows_of(CART_POLE, [4, 6], [5, 5]) + rows_of(TASKS[1], [4], [5])
+    draw(tmp_path / "figure.png", [CART_POLE, TASKS[1]], rows)
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_a_task_gives_nothing_but_environment_budget_and_sampler(task):
+    assert task.config.changed().keys() <= {"env", "env_kwargs", "env_steps", "sampler"}
+    *trained, chance = defaults.runs_of(task, 10, quick=False)
+    assert isinstance(chance, RandomActionsRun)
+    assert all(isinstance(run, MeasuredTraining) for run in trained)
+    ours = [run for run in trained if run.variant == OURS]
+    assert [run.config.seed for run in ours] == list(range(401, 401 + task.seeds))
+    budget = task.config.env_steps
+    assert 0.97 * budget <= ours[0].env_steps <= budget
+    assert {run.variant for run in trained if run.peer is not None} == set(task.sides)
+    assert defaults.runs_of(task, 1, quick=True)[0].env_steps < budget
+
+
+def test_three_tasks_are_held_out_and_the_ablation_leaves_them_out():
+    held_out = {task.name for task in TASKS if task.held_out}
+    assert len(held_out) == 3
+    assert not held_out & {run.problem for run in defaults.ablation_runs(5, quick=False)}
+    (cheetah,) = [task for task in TASKS if MEASURED_PEER in task.sides]
+    assert cheetah.sides[PEER].settings == {}
+
+
+@pytest.mark.parametrize("name", [name for name in ABLATED if name != DEFAULTS])
+def test_an_ablation_changes_what_it_says(name):
+    base = Config(env="TempControl-v1", env_kwargs={"load_rounds": 0}, sampler="lhs", env_steps=20_000)
+    two = dataclasses.replace(base, env="HalfCheetah-v5", env_kwargs={}, sampler="env")
+    some = [one for one in (base, two) if differs(one, name)]
+    assert some
+    for one in some:
+        before, after = (dataclasses.asdict(resolve(config)) for config in (one, changed(one, name)))
+        names = {key for key in before if before[key] != after[key]}
+        sizes = {"episodes", "time_steps", "num_minibatches", "training_steps"}
+        assert names and (names <= sizes or len(names) == 1)
+    assert differs(base, DEFAULTS)
+    assert not differs(Config(env="CartPole-v1", env_steps=1000), "std of the state")
+
+
+def test_the_table_of_the_ablation_has_a_column_for_each_task():
+    rows = rows_of(CART_POLE, [4, 6], [])
+    rows = [one | {"variant": DEFAULTS} for one in rows if one["variant"] == OURS]
+    text = ablation_table(rows)
+    assert f"| {DEFAULTS} | 5 (4) |" in text
+    assert "| values as they are | - |" in text
