@@ -66,7 +66,9 @@ class ControlRun:
 
     @property
     def env_steps(self) -> int:
-        """Number of time steps of the training."""
+        """Number of time steps of the training: the budget, of which this program may leave a part of a step."""
+        if self.config.env_steps is not None:
+            return self.config.env_steps
         config = resolve(self.config)
         return config.training_steps * config.episodes * config.time_steps
 

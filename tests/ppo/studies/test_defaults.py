@@ -72,8 +72,9 @@ def test_a_task_gives_nothing_but_environment_budget_and_sampler(task):
     assert all(isinstance(run, MeasuredTraining) for run in trained)
     ours = [run for run in trained if run.variant == OURS]
     assert [run.config.seed for run in ours] == list(range(401, 401 + task.seeds))
-    budget = task.config.env_steps
-    assert 0.97 * budget <= ours[0].env_steps <= budget
+    budget, resolved = task.config.env_steps, resolve(ours[0].config)
+    assert 0.97 * budget <= resolved.training_steps * resolved.episodes * resolved.time_steps <= budget
+    assert {run.env_steps for run in trained} == {budget}
     assert {run.variant for run in trained if run.peer is not None} == set(task.sides)
     assert defaults.runs_of(task, 1, quick=True)[0].env_steps < budget
 
