@@ -53,12 +53,15 @@ class Worker:
     Args:
         collector: runs the slots.
         clock: returns seconds, by a clock that the learner shares.
+        queue: says how long this thread waited for a core, which is no part of what a slot costs; None for never.
     """
 
-    def __init__(self, collector: Collector, clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self, collector: Collector, clock: Callable[[], float] = time.monotonic, queue: RunQueue | None = None
+    ):
         self._collector, self._clock = collector, clock
         self._reader = SnapshotReader(collector)
-        self._queue, self._held_at = RunQueue(), 0.0
+        self._queue, self._held_at = queue, 0.0
 
     def answers(self, message: bytes) -> Iterator[bytes]:
         """Does what a message asks for, and yields the messages to send back: one, or several of a task whose f waits.
@@ -76,10 +79,10 @@ class Worker:
             self._take(block)
         if self._reader.edition != edition:
             raise protocol.MessageError(f"a task for snapshot {edition}, which is not the one held")
-        started, queued, left = self._clock(), self._queue.seconds(), task.stop - task.start
+        started, left = self._working(), task.stop - task.start
         for part in self._collector.parts(task):
             left -= len(part)
-            seconds = max(0.0, self._clock() - started - (self._queue.seconds() - queued))
+            seconds = max(0.0, self._working() - started)
             answer = protocol.Answer(task, number, self._held_at, seconds, part.buffer, len(part), not left)
             yield protocol.pack_finished(answer)
 
@@ -87,16 +90,21 @@ class Worker:
         self._reader.read(block)
         self._held_at = self._clock()
 
+    def _working(self) -> float:
+        """Returns the seconds of the clock without those in which the thread waited for a core."""
+        return self._clock() - (self._queue.seconds() if self._queue is not None else 0.0)
+
     def close(self) -> None:
         """Releases the snapshot."""
         self._reader.close()
-        self._queue.close()
+        if self._queue is not None:
+            self._queue.close()
 
 
 def _serve(connection: Connection, collector: Collector) -> None:
     _send(connection, protocol.READY)
     told = False
-    with contextlib.closing(Worker(collector)) as worker:
+    with contextlib.closing(Worker(collector, queue=RunQueue())) as worker:
         while (message := _receive(connection))[:1] != protocol.CLOSE:
             for answer in _answers(worker, collector, message):
                 if not told and collector.failures and collector.failures.first:

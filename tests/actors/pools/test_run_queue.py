@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from actors.job import Kind, Task
-from actors.pools import driver_process, protocol, run_queue
+from actors.pools import protocol, run_queue
 from actors.pools.driver_process import Worker
 from actors.rollout import Collector
 from tests.actors.pools.rounds import job, snapshot
@@ -50,7 +50,7 @@ def test_where_nothing_is_counted_it_is_0(monkeypatch, tmp_path):
     assert run_queue.RunQueue().seconds() == 0.0
 
 
-def test_the_cost_of_slots_leaves_it_out(monkeypatch):
+def test_the_cost_of_slots_leaves_it_out():
     class Queue:
         def __init__(self):
             self._seconds = iter([10.0, 12.5])
@@ -61,10 +61,9 @@ def test_the_cost_of_slots_leaves_it_out(monkeypatch):
         def close(self):
             """Closes nothing."""
 
-    monkeypatch.setattr(driver_process, "RunQueue", Queue)
     clock = iter([1.0, 2.0, 5.0])
     a_job = job()
-    worker = Worker(Collector(a_job), lambda: next(clock))
+    worker = Worker(Collector(a_job), lambda: next(clock), Queue())
     content = snapshot(3).to_bytes()
     block = protocol.pack_block(1, len(content), "") + content
     (answer,) = worker.answers(protocol.pack_task(Task(Kind.COLLECT, 3, 0, 4), 1, 1, block))
