@@ -13,7 +13,7 @@ from ppo.algorithm.components import first_means, frozen, label_components
 from ppo.algorithm.gradient_steps import LOGGED, GradientSteps, Update
 from ppo.algorithm.losses import Batch
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
-from ppo.algorithm.not_finite import check_array
+from ppo.algorithm.not_finite import TOO_LARGE, check_array
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
 from ppo.algorithm.value_scale import ValueScale
@@ -127,6 +127,8 @@ class Agent:
         """
         config, before = self.config, self.parameters.copy()
         batch = self._scaled(batch)
+        if self.scale is not None:
+            check_array(step, f"the variance of the values' targets; {TOO_LARGE}", self.scale.state()["scale"])
         epochs = epochs or config.update_epochs
         order, ends = self._order(len(batch.obs), step, epochs)
         steps = GradientSteps(step, learning_rate, std_floor, epochs, order, ends)
@@ -138,8 +140,11 @@ class Agent:
         return losses | {"losses/initial_logratio": initial_logratio}
 
     def _scaled(self, batch: Batch) -> Batch:
-        """Returns the batch with values and their targets as the value network is to say them."""
-        if self.scale is None or batch.returns is None or batch.values is None:
+        """Returns the batch with values and their targets as the value network is to say them.
+
+        Where they are not finite it is as it was, and the gradient steps tell what was wrong with it.
+        """
+        if self.scale is None or batch.returns is None or batch.values is None or not np.isfinite(batch.returns).all():
             return batch
         assert self.value is not None, "the scale is its"
         self.scale.update(batch.returns, *self.value.views(self.parameters[self.policy.size :])[-1])

@@ -35,10 +35,10 @@ class ValueScale:
     def update(self, targets: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> None:
         """Takes in the targets of a training step, ``[...]``, and changes the last layer in place."""
         self.steps += 1
-        share = max(1 / self.steps, LATEST)
-        moved = float(targets.mean()) - self.mean
-        variance = (1 - share) * self.std**2 + share * float(targets.var()) + share * (1 - share) * moved**2
-        mean, std = self.mean + share * moved, max(variance**0.5, LEAST_STD)
+        share, before = max(1 / self.steps, LATEST), np.float64(self.std)  # whose square is infinite where it overflows
+        moved = targets.mean() - self.mean
+        variance = (1 - share) * before**2 + share * targets.var() + share * (1 - share) * moved**2
+        mean, std = float(self.mean + share * moved), max(float(variance) ** 0.5, LEAST_STD)
         if self.steps > 1:
             weight *= self.std / std
             bias[:] = (self.std * bias + self.mean - mean) / std

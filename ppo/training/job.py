@@ -85,6 +85,6 @@ def unscaled_words(config: ResolvedConfig, job: Job) -> str:
     which = f"{int((~bounded).sum())} of the {bounded.size} values of an action"
     return (
         f"--env {config.env}: {which} have no bound on one side or both, so that they are the policy's own, unscaled: "
-        f"around 0 at first, with a standard deviation of {config.init_std:g}; bounds in its action_space would have "
+        f"around 0 at first, with a standard deviation of {config.init_std:.3g}; bounds in its action_space would have "
         f"them scaled"
     )

@@ -106,5 +106,5 @@ def test_actions_without_bounds_are_told_before_training(command, capsys):
     code, error = command(*flags, "--env", "tests.mistaken:Unbounded", "--run-dir", "run")
     assert code == 0
     assert "--env tests.mistaken:Unbounded: 2 of the 3 values of an action have no bound on one side or both" in error
-    assert "with a standard deviation of 1;" in error
+    assert "with a standard deviation of 0.577;" in error
     assert "values of an action" not in command(*flags, "--env", "tests.mistaken:FiveSteps", "--run-dir", "other")[1]

@@ -17,6 +17,7 @@ from ppo.algorithm.compiled_update import CompiledUpdate
 from ppo.algorithm.device import fetched
 from ppo.algorithm.gradient_steps import GradientSteps
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
+from ppo.algorithm.not_finite import NotFiniteError
 from tests.ppo.algorithm.batches import SPECS, batch_for
 
 
@@ -229,3 +230,14 @@ def test_values_are_learned_in_the_units_of_their_targets(gradients):
     begun = agent(**changes)
     begun.warm_start(an_agent.state())
     assert begun.values(batch.obs).tolist() == an_agent.values(batch.obs).tolist()
+
+
+def test_targets_whose_squares_overflow_are_told():
+    an_agent = agent(norm_value=True)
+    batch = own_batch(an_agent)
+    batch = dataclasses.replace(batch, returns=1e200 * batch.returns)
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        pytest.raises(NotFiniteError, match="the variance of the values' targets"),
+    ):
+        an_agent.update(batch, 3, 1e-2, 0.1)
