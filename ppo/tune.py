@@ -11,7 +11,7 @@ from env.errors import UsageError
 from ppo.config import resolve
 from ppo.config.command_line import ConfigArguments, given_flags, parse_as, run_main
 from ppo.config.memory import check_memory
-from ppo.experiments.search import FRESH_SEEDS, Search, check_packages, tune
+from ppo.experiments.search import FRESH_SEEDS, Search, check_packages, outcome, tune
 from ppo.startup import command
 
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> None:
     search = Search(base, arguments.seeds, out, tuple(given_flags(argv)))
     best = tune(search, arguments.trials, jobs, arguments.quiet)
     if not arguments.quiet:
-        print(f"best trial: number {best.number}, {best.value:.6g}; the study is in {out}")
+        print(f"{outcome(search, best)}; the study is in {out}")
         print(best.user_attrs["command"])
 
 

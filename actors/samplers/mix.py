@@ -49,6 +49,15 @@ class Mix(Sampler):
         return np.concatenate(parts)
 
 
+def asks_policy(spec: str) -> bool:
+    """Returns whether the sampler that ``--sampler`` names asks the policy about starts.
+
+    Raises:
+        UsageError: as ``make_sampler`` does.
+    """
+    return any(_sampler_class(spec, name).asks_policy for name, _ in _items(spec))
+
+
 def make_sampler(spec: str, l_bounds: np.ndarray, u_bounds: np.ndarray, candidates: int) -> Sampler:
     """Builds the sampler that ``--sampler`` names.
 
@@ -62,13 +71,17 @@ def make_sampler(spec: str, l_bounds: np.ndarray, u_bounds: np.ndarray, candidat
         UsageError: ``spec`` names no sampler, or a weight is not above 0.
     """
     samplers, weights = [], []
-    for item in (HETEROGENEOUS if spec == "heterogeneous" else spec).split(","):
-        name, weight = _weighted(spec, item)
+    for name, weight in _items(spec):
         cls = _sampler_class(spec, name)
         extra = {"candidates": candidates} if cls is Uncertainty else {}
         samplers.append(cls(l_bounds, u_bounds, **extra))
         weights.append(weight)
     return Mix(samplers, weights) if len(samplers) > 1 else samplers[0]
+
+
+def _items(spec: str) -> list[tuple[str, float]]:
+    """Returns the names of the samplers of a mix, and their weights."""
+    return [_weighted(spec, item) for item in (HETEROGENEOUS if spec == "heterogeneous" else spec).split(",")]
 
 
 def _weighted(spec: str, item: str) -> tuple[str, float]:

@@ -125,11 +125,10 @@ class Agent:
         Raises:
             NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.
         """
-        config, before = self.config, self.parameters.copy()
-        batch = self._scaled(batch)
+        config, batch = self.config, self._scaled(batch)
         if self.scale is not None:
             check_array(step, f"the variance of the values' targets; {TOO_LARGE}", self.scale.state()["scale"])
-        epochs = epochs or config.update_epochs
+        epochs, before = epochs or config.update_epochs, self.parameters.copy()
         order, ends = self._order(len(batch.obs), step, epochs)
         steps = GradientSteps(step, learning_rate, std_floor, epochs, order, ends)
         stats, initial_logratio = self._update.take(batch, steps)
@@ -147,9 +146,11 @@ class Agent:
         if self.scale is None or batch.returns is None or batch.values is None or not np.isfinite(batch.returns).all():
             return batch
         assert self.value is not None, "the scale is its"
+        before = self.scale.outputs(batch.values)
+        first = not self.scale.steps
         self.scale.update(batch.returns, *self.value.views(self.parameters[self.policy.size :])[-1])
-        returns, values = map(self.scale.outputs, (batch.returns, batch.values))
-        return dataclasses.replace(batch, returns=returns, values=values)
+        values = before if first else self.scale.outputs(batch.values)  # what the network says, in either case
+        return dataclasses.replace(batch, returns=self.scale.outputs(batch.returns), values=values)
 
     def _order(self, n: int, step: int, epochs: int) -> tuple[np.ndarray | None, np.ndarray]:
         """Returns the order of n rows in each epoch, reshuffled by its key, and where the minibatches end."""

@@ -12,8 +12,9 @@ LEAST_STD = 1e-4
 class ValueScale:
     """Mean and standard deviation of the targets of recent training steps (van Hasselt et al. 2016, arXiv 1602.07714).
 
-    Where they move, the last layer is changed so that no value does ("preserving outputs precisely", section 2.2); but
-    for the first training step, before which no value means anything.
+    Where they move, the last layer is changed so that no value does ("preserving outputs precisely", section 2.2). Only
+    the first training step keeps the layer: no value means anything before it, and those near the mean of the targets
+    are a better start than those near 0.
 
     Attributes:
         steps: training steps seen.

@@ -10,7 +10,7 @@ import io
 import json
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from actors.pools.base import DriverError, NotFiniteSlotError
 from env.errors import UsageError, nearest
 from ppo.config.budget import SET_BY_BUDGET
 from ppo.config.complaints import one_line
+from ppo.config.control import SET_BY_ENV_STEPS
 from ppo.config.fields import Config, flag
 from ppo.config.file import DEEPEST, RENAMED, nested_deeply, read_config
 from ppo.config.help import show_help
@@ -89,8 +90,9 @@ def parse(argv: Sequence[str]) -> TrainArguments:
         check_path("--config", path)
         read = read_config(path)
         if "evaluations" in given_flags(argv):  # what another budget set does not hold for this one
-            unset: dict[str, Any] = dict.fromkeys(SET_BY_BUDGET)
-            read = dataclasses.replace(read, **unset)
+            read = dataclasses.replace(read, **_unset(SET_BY_BUDGET))
+        if "env_steps" in given_flags(argv):
+            read = dataclasses.replace(read, **_unset(SET_BY_ENV_STEPS))
         default = TrainArguments(**{field.name: getattr(read, field.name) for field in dataclasses.fields(Config)})
     arguments = parse_as(TrainArguments, command("train"), argv, default)
     if "reuse" in given_flags(argv) and not arguments.reuse:
@@ -100,6 +102,11 @@ def parse(argv: Sequence[str]) -> TrainArguments:
     if arguments.seeds is not None and "seed" in given_flags(argv):
         raise UsageError(f"--seeds {arguments.seeds}: names all seeds; leave out --seed")
     return arguments
+
+
+def _unset(names: Iterable[str]) -> dict[str, Any]:
+    """Returns fields as they are where they are not given."""
+    return dict.fromkeys(names)
 
 
 def parse_as(kind: type[T], prog: str, argv: Sequence[str], default: T | None = None) -> T:

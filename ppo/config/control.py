@@ -5,6 +5,7 @@ They depend on what the environment says of itself, its time limit and its space
 
 from typing import Any
 
+from actors.samplers.mix import asks_policy
 from env.description import Description
 from env.errors import UsageError
 from ppo.config.defaults import CONTROL
@@ -18,14 +19,18 @@ MINIBATCH = 64
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
-UNASKING = (OWN_STARTS, "random", "lhs")
-"""Samplers that do not ask the policy where it is uncertain, to which a free std says nothing."""
+SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate")
+"""Fields that a budget of time steps sets, where they are not given."""
 
 
-def slot_length(config: Config, limit: int) -> int:
-    """Returns the time steps of a slot, for episodes of at most ``limit``."""
-    if config.time_steps is not None or config.sampler in (None, OWN_STARTS):
-        return limit
+def slot_length(config: Config, described: Description, longest: int) -> int:
+    """Returns the time steps of a slot, of at most ``longest``.
+
+    It is a part of an episode only where the environment says how long that is, so that evaluations have it whole.
+    """
+    limit = described.episode_limit
+    if config.time_steps is not None or config.sampler in (None, OWN_STARTS) or limit is None:
+        return longest
     return -(-limit // SLOTS_OF_EPISODE)
 
 
@@ -47,8 +52,8 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "num_minibatches": max(1, batch // MINIBATCH),
         "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER), LARGEST_RATE),
         "sampler": sampler,
-        "std": "free" if sampler in UNASKING else "state",
-        "init_std": described.action_dim**-0.5,
+        "std": "state" if sampler != OWN_STARTS and asks_policy(sampler) else "free",
+        "init_std": max(1, described.action_dim) ** -0.5,
     }
 
 
@@ -57,7 +62,9 @@ def _training_steps(config: Config, steps: int, batch: int) -> int:
     if config.env_steps is None:
         return max(1, steps // batch)
     if steps < batch:
-        raise UsageError(f"--env-steps {steps}: a training step has {batch} time steps; give as many, or smaller slots")
+        raise UsageError(
+            f"--env-steps {steps}: a training step has {batch} time steps; give as many, or fewer or smaller slots"
+        )
     if config.training_steps not in (None, steps // batch):
         raise UsageError(
             f"--env-steps {steps}: sets the training steps by itself ({steps // batch}), so --training-steps "

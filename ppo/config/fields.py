@@ -33,8 +33,8 @@ class Config:
     training_steps: int | None = None
     """Training steps: broadcast, collect, train (tuning: 5000; control: as many as --env-steps suffice for)."""
     env_steps: int | None = None
-    """Time steps that training may take; sets the training steps, the slots of each and the learning rate (1,000,000,
-    unless --training-steps is given) (control)."""
+    """Time steps that training may take; sets the training steps, the slots of each and the learning rate (1,000,000;
+    --training-steps alone changes the number of steps, not what each is) (control)."""
     lag: int = 0
     """Training steps by which the policy that collects is older than the one that learns, so that drivers collect while
     the learner learns (usual: 0 or 1)."""
@@ -135,7 +135,7 @@ class Config:
     advantages: Literal["slot", "gae"] | None = None
     """Advantages: slot compares f after an action with f after the other actions of its slot (leave-one-out) and needs
     neither rewards nor a value network; gae estimates them from both (tuning: slot, unless --reward, --transform,
-    --gamma, --algo reinforce or a single time step asks for gae; control: gae)."""
+    --gamma, --norm-value, --algo reinforce or a single time step asks for gae; control: gae)."""
     rank_fade: float | None = None
     """Share of the first std floor below which leave-one-out advantages change over from ranks to differences; 0 for
     ranks throughout (with --advantages slot: 0.03)."""

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from actors.samplers.mix import asks_policy
 from actors.seeding import MAX_SEED
 from env.errors import UsageError
 from env.make import Problem
@@ -27,8 +28,6 @@ from ppo.config.fields import Config, flag
 from ppo.config.problem_checks import check_problem
 from ppo.config.resolved import GAEConfig, ResolvedConfig, SlotConfig, slot_evaluations
 
-ASKING = ("uncertainty", "heterogeneous")
-"""Samplers that ask the policy where it is uncertain."""
 LABELLED = 2  # components of each combination of choices with a model, since each may have several valleys
 MAX_TIMEOUT = 1e9  # seconds
 AT_LEAST_1 = (
@@ -59,7 +58,7 @@ def resolve(config: Config) -> ResolvedConfig:
     problem = config.problem()
     tuning, length = problem.family == "tuning", problem.slot_length()
     if not tuning:
-        length = control.slot_length(config, length)
+        length = control.slot_length(config, problem.describe(), length)
     filled = _tuning_defaults(config, length) if tuning else _control_defaults(config, length)
     filled |= _model_defaults(config, problem, filled)
     if filled["components"] > 1 and tuning:
@@ -201,7 +200,7 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
             if getattr(config, name) == value:
                 what = f"{flag(name)} {value}"
                 raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
-    if config.std == "free" and any(kind in config.sampler for kind in ASKING):
+    if config.std == "free" and config.sampler != control.OWN_STARTS and asks_policy(config.sampler):
         raise UsageError(
             f"--std free: is the same in all states, and --sampler {config.sampler} asks in which it is large"
         )

@@ -139,10 +139,10 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
     except OSError as error:
         raise UsageError(f"--out {search.out}: {error.strerror}") from None
     study = search.study()
-    if not study.get_trials():
-        study.enqueue_trial(search.default)
     for trial in study.get_trials(states=(TrialState.RUNNING,)):
         study.tell(trial.number, state=TrialState.FAIL)  # it belongs to a call that was killed
+    if of_defaults(search, study) is None:
+        study.enqueue_trial(search.default)
     missing, first = trials - len(finished(study)), len(study.get_trials())
     for _ in map_in_processes(
         functools.partial(run_trial, search), range(first, first + missing), jobs, "trial", quiet
@@ -154,14 +154,19 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
     return better_with_fresh_seeds(search, jobs)
 
 
+def of_defaults(search: Search, study: Any) -> Any:
+    """Returns the trial that had the defaults; None where there is none yet, or it was cut or diverged."""
+    return next((trial for trial in finished(study) if trial.params == search.default), None)
+
+
 def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
-    """Returns the better one of the best trial and the first one, by seeds that no trial was chosen by.
+    """Returns the better one of the best trial and that of the defaults, by seeds that no trial was chosen by.
 
     The study keeps their scores, and a trial that diverges has none.
     """
     study = search.study()
-    first, best = study.get_trials()[0], study.best_trial
-    if best.params == first.params:
+    first, best = of_defaults(search, study), study.best_trial
+    if first is None or best.number == first.number:
         return best
     missing = [one.number for one in (first, best) if attribute(one) not in study.user_attrs]
     calls = map_in_processes(functools.partial(score_with_fresh_seeds, search), missing, jobs, "trial", True)
@@ -174,6 +179,19 @@ def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
         return float("inf") if found is None else sign * found
 
     return min((best, first), key=cost)
+
+
+def outcome(search: Search, chosen: Any) -> str:
+    """Returns what is to be said of the trial that came out of a search."""
+    study = search.study()
+    first, best = of_defaults(search, study), study.best_trial
+    if first is None or best.number == first.number:
+        return f"best trial: number {best.number}, {best.value:.6g}{', the defaults' if first is not None else ''}"
+    fresh = {one.number: study.user_attrs[attribute(one)] for one in (first, best)}
+    scores = {number: "diverged" if found is None else f"{found:.6g}" for number, found in fresh.items()}
+    told = f"with fresh seeds {scores[best.number]}, and the defaults {scores[first.number]}"
+    verdict = "" if chosen.number == best.number else "; so the defaults are kept"
+    return f"best trial: number {best.number}, {best.value:.6g}; {told}{verdict}"
 
 
 def attribute(trial: Any) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,8 @@ def mean_of_seeds(
 def score_with_fresh_seeds(search: "Search", number: int) -> float | None:
     """Returns the score of a trial with seeds that it was not chosen by; None where the training diverged."""
     config = dataclasses.replace(search.base, **search.study().get_trials()[number].params)
+    for left in (search.out / "trials").glob(f"{number}-fresh-seed-*"):
+        shutil.rmtree(left)  # of a call that was cut
     try:
         return mean_of_seeds(search, config, search.fresh_seeds, f"{number}-fresh")
     except FloatingPointError:

@@ -1,10 +1,11 @@
 """The defaults of control on tasks of unlike kinds, beside Stable-Baselines3's: returns over 100 held-out episodes.
 
-A training has the environment, its budget of time steps and, where starts can be set, ``--sampler lhs``; nothing else
-is given, on either side. Stable-Baselines3 starts where the task starts. Seeds count from 401 on, and none of them was
-used to choose anything; nor was any task that is held out. Episodes start as the task does. Chance is the return of
-random actions. On HalfCheetah, Stable-Baselines3 is trained with chosen settings as well, with a discount of 0.98, a
-lambda of 0.92, an initial std of 0.3, and normalised observations and rewards. Every process has one thread.
+A training has the environment and its budget of time steps; nothing else is given, on either side. TempControl-v1 and
+MountainCarContinuous-v0 have ``--sampler lhs`` here; Stable-Baselines3 starts where the task starts. Seeds count from
+401 on, and none of them was used to choose anything; nor was any task that is held out. Episodes start as the task
+does. Chance is the return of random actions. On HalfCheetah, Stable-Baselines3 is trained with chosen settings as well,
+with a discount of 0.98, a lambda of 0.92, an initial std of 0.3, and normalised observations and rewards. Every process
+has one thread.
 """
 
 import dataclasses
@@ -75,7 +76,7 @@ def ablation_runs(seeds: int, quick: bool) -> list[MeasuredTraining]:
 
 
 def measured(config: Config, quick: bool) -> Config:
-    """Returns a configuration in this process, with evaluations for a curve; a quick one has two training steps."""
+    """Returns a configuration in this process, with evaluations for a curve; a quick one has few training steps."""
     if quick:
         resolved = resolve(config)
         config = dataclasses.replace(config, env_steps=2 * resolved.episodes * resolved.time_steps)

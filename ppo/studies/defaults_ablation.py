@@ -1,4 +1,4 @@
-"""The defaults of control, each changed alone to what stood in its place before."""
+"""The defaults of control, each changed alone."""
 
 import dataclasses
 from typing import Any

@@ -30,7 +30,7 @@ def task_table(tasks: Sequence[Task], rows: list[Row]) -> str:
                 *_median_and_worst(here),
                 *_median_and_worst(there),
                 aim(task, there),
-                "yes" if reached(task, here, there) else "no",
+                {None: "-", True: "yes", False: "no"}[reached(task, here, there)],
                 *(_seconds(rows, task, side) for side in (OURS, PEER_LABEL)),
             ]
         )
@@ -50,8 +50,10 @@ def aim(task: Task, there: Sequence[float]) -> str:
     return "; ".join(words) or "see below"
 
 
-def reached(task: Task, here: Sequence[float], there: Sequence[float]) -> bool:
-    """Returns whether a task's returns are what they should be; ``there`` are the peer's."""
+def reached(task: Task, here: Sequence[float], there: Sequence[float]) -> bool | None:
+    """Returns whether a task's returns are what they should be, None without an aim; ``there`` are the peer's."""
+    if task.median is task.worst is task.of_peer is None:
+        return None
     median = float(np.median(here))
     limits = [task.median] if task.median is not None else []
     if task.of_peer is not None:

@@ -95,20 +95,23 @@ def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> t
     if name == "--resume":
         _check_kernels(meta.get("kernels"), source)
         _check_unchanged(meta.get("config") or {}, learner, source)
+    for field, otherwise in (("activation", None), ("norm_obs", None), ("std", "state"), ("norm_value", False)):
+        then, now = (_or_else(getattr(config, field, None), otherwise) for config in (theirs, learner.config))
+        if then != now:
+            raise UsageError(f"{name} {source.shown}: was trained with {flag(field)} {then}, and this run has {now}")
     if not learner.accepts(state):
         raise UsageError(
             f"{name} {source.shown}: its networks do not have the shapes that this run's have, or another version of "
             f"this program wrote its checkpoint"
         )
-    for field in ("activation", "norm_obs"):
-        if getattr(theirs, field) != getattr(learner.config, field):
-            raise UsageError(
-                f"{name} {source.shown}: was trained with {flag(field)} {getattr(theirs, field)}, and this run has "
-                f"{getattr(learner.config, field)}"
-            )
     if wrong := flaw(state, learner) or (counters_flaw(state, learner.config) if name == "--resume" else ""):
         raise _damaged(name, source, wrong)
     return state, meta
+
+
+def _or_else(value: Any, otherwise: Any) -> Any:
+    """Returns a field's value, or what stands for it where it is not used, or was not there when the run was begun."""
+    return otherwise if value is None else value
 
 
 def _take_up(learner: Learner, state: dict[str, Any], source: RunDir) -> None:

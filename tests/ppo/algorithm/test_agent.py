@@ -241,3 +241,14 @@ def test_targets_whose_squares_overflow_are_told():
         pytest.raises(NotFiniteError, match="the variance of the values' targets"),
     ):
         an_agent.update(batch, 3, 1e-2, 0.1)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.8])
+def test_no_value_moves_with_its_scale(damping):
+    an_agent = agent(norm_value=True, update_damping=damping)
+    obs = own_batch(an_agent).obs
+    for step, mean in enumerate((5.0, 5.0, 5.0, 50.0)):
+        before, batch = an_agent.values(obs), own_batch(an_agent)
+        an_agent.update(dataclasses.replace(batch, returns=mean + batch.returns), step, 1e-9, 0.1)
+        if step:
+            assert an_agent.values(obs) == pytest.approx(before, abs=1e-4)

@@ -1,9 +1,12 @@
 """Defaults of control follow rules: by the time limit, the spaces, the sampler, and the budget of time steps."""
 
+import dataclasses
+
 import pytest
 
 from env import UsageError
 from ppo import Config, resolve
+from ppo.config.command_line import parse
 from ppo.config.control import slot_length
 
 
@@ -39,7 +42,10 @@ def test_a_sampler_of_starts_makes_slots_of_a_fifth_of_an_episode():
     own, sampled = (sizes(env="TempControl-v1", **given)[1:] for given in ({}, {"sampler": "lhs"}))
     assert own == (4, 500)
     assert sampled == (20, 100)
-    assert slot_length(Config(env="TempControl-v1", sampler="random"), 7) == 2
+    seven = dataclasses.replace(Config(env="TempControl-v1").problem().describe(), episode_limit=7)
+    assert slot_length(Config(env="TempControl-v1", sampler="random"), seven, 7) == 2
+    unlimited = dataclasses.replace(seven, episode_limit=None)
+    assert slot_length(Config(env="TempControl-v1", sampler="random"), unlimited, 7) == 7
     assert sizes(env="TempControl-v1", sampler="lhs", time_steps=500)[1:] == (4, 500)
 
 
@@ -48,7 +54,16 @@ def test_exploration_is_shared_by_the_values_of_an_action(env, std):
     assert resolve(Config(env=env, time_steps=10)).init_std == pytest.approx(std)
 
 
-@pytest.mark.parametrize(("sampler", "std"), [("env", "free"), ("lhs", "free"), ("heterogeneous", "state")])
+@pytest.mark.parametrize(
+    ("sampler", "std"),
+    [
+        ("env", "free"),
+        ("lhs", "free"),
+        ("random:2,lhs:1", "free"),
+        ("heterogeneous", "state"),
+        ("lhs,uncertainty:2", "state"),
+    ],
+)
 def test_a_sampler_that_asks_the_policy_needs_a_std_of_the_state(sampler, std):
     assert resolve(Config(env="TempControl-v1", sampler=sampler)).std == std
 
@@ -68,3 +83,9 @@ def test_what_cannot_work_is_told(given, words):
     with pytest.raises(UsageError) as told:
         resolve(Config(**given))
     assert words in str(told.value)
+
+
+def test_a_stored_run_is_repeated_with_another_budget(tmp_path):
+    (tmp_path / "config.json").write_text(resolve(Config(env="Pendulum-v1", env_steps=20_000, gamma=0.9)).to_json())
+    again = parse(["--config", str(tmp_path / "config.json"), "--env-steps", "300000", "--episodes", "3"]).to_config()
+    assert resolve(again) == resolve(Config(env="Pendulum-v1", env_steps=300_000, episodes=3, gamma=0.9))

@@ -11,7 +11,7 @@ from env import UsageError
 from ppo import Config, resolve
 from ppo.config.command_line import parse
 from ppo.experiments import search as searching
-from ppo.experiments.search import FRESH_SEEDS, Search, attribute, tune
+from ppo.experiments.search import FRESH_SEEDS, Search, attribute, outcome, tune
 from ppo.experiments.search_trials import AVERAGED, command, mean_of_seeds, score
 from ppo.training.trainer import Trainer
 
@@ -52,22 +52,40 @@ def test_the_first_trial_has_the_defaults(tmp_path):
         assert len(first.params) > 5
 
 
-def test_the_best_trial_must_be_better_with_fresh_seeds(tmp_path, monkeypatch):
+def test_the_best_trial_must_be_better_with_fresh_seeds(tmp_path):
     search = Search(SMALL, 2, tmp_path, ())
-    tune(search, 4, jobs=2, quiet=True)
+    tune(search, 1, jobs=1, quiet=True)
     study = search.study()
-    first, best = study.get_trials()[0], study.best_trial
-    if best.number:  # else the defaults are the best of four
-        for one in (first, best):
-            seeds = range(9, 9 + FRESH_SEEDS)
-            again = mean_of_seeds(search, dataclasses.replace(SMALL, **one.params), seeds, f"again-{one.number}")
-            assert study.user_attrs[attribute(one)] == again
+    (first,) = study.get_trials()
     study.tell(study.ask(search.space()), -1.0)  # lucky: no error is so small
     lucky = study.best_trial
-    for scores, chosen in (((0.5, 0.1), lucky), ((0.1, 0.5), first), ((None, 0.5), lucky), ((0.5, None), first)):
+    left = tmp_path / "trials" / f"{first.number}-fresh-seed-9"
+    left.mkdir()
+    (left / "config.json").write_text("{}")  # a call was cut here
+    chosen = searching.better_with_fresh_seeds(search, 2)
+    kept = {one.number: search.study().user_attrs[attribute(one)] for one in (first, lucky)}
+    for one in (first, lucky):
+        config, seeds = dataclasses.replace(SMALL, **one.params), range(9, 9 + FRESH_SEEDS)
+        assert kept[one.number] == mean_of_seeds(search, config, seeds, f"again-{one.number}")
+    assert chosen.number == min(kept, key=kept.get)
+    assert f"{kept[lucky.number]:.6g}, and the defaults {kept[first.number]:.6g}" in outcome(search, chosen)
+    for scores, number in (((0.5, 0.1), 1), ((0.1, 0.5), 0), ((None, 0.5), 1), ((0.5, None), 0)):
         for one, found in zip((first, lucky), scores, strict=True):
             study.set_user_attr(attribute(one), found)
-        assert searching.better_with_fresh_seeds(search, 1).number == chosen.number
+        chosen = searching.better_with_fresh_seeds(search, 1)
+        assert chosen.number == number
+        assert ("so the defaults are kept" in outcome(search, chosen)) == (number == 0)
+
+
+def test_the_defaults_are_tried_again_where_their_trial_was_cut(tmp_path):
+    search = Search(SMALL, 1, tmp_path, ())
+    study = search.study()
+    study.enqueue_trial(search.default)
+    study.ask(search.space())  # killed in the middle of it
+    tune(search, 1, jobs=1, quiet=True)
+    assert [trial.state.name for trial in search.study().get_trials()] == ["FAIL", "COMPLETE"]
+    assert searching.of_defaults(search, search.study()).number == 1
+    assert outcome(search, search.study().best_trial).endswith(", the defaults")
 
 
 def test_a_study_goes_on_after_it_was_killed(tmp_path):
