@@ -146,10 +146,9 @@ class Agent:
         if self.scale is None or batch.returns is None or batch.values is None or not np.isfinite(batch.returns).all():
             return batch
         assert self.value is not None, "the scale is its"
-        before = self.scale.outputs(batch.values)
         first = not self.scale.steps
         self.scale.update(batch.returns, *self.value.views(self.parameters[self.policy.size :])[-1])
-        values = before if first else self.scale.outputs(batch.values)  # what the network says, in either case
+        values = batch.values if first else self.scale.outputs(batch.values)  # what the network says, in either case
         return dataclasses.replace(batch, returns=self.scale.outputs(batch.returns), values=values)
 
     def _order(self, n: int, step: int, epochs: int) -> tuple[np.ndarray | None, np.ndarray]:

@@ -157,12 +157,12 @@ def frozen(spec: NetworkSpec, free_std: bool = False) -> np.ndarray | None:
         return None
     found = np.zeros(spec.size, bool)
     weight, bias = spec.views(found)[-1]
+    own = spec.own_outputs(np.arange(spec.components))
     if spec.labelled:
-        columns = spec.own_outputs(np.arange(spec.components))[:, _label_outputs(spec)].reshape(-1)
+        columns = own[:, _label_outputs(spec)].reshape(-1)
         weight[:, columns], bias[columns] = True, True
     if free_std:
-        means = spec.components * spec.action_dim
-        weight[:, means : 2 * means] = True
+        weight[:, own[:, spec.action_dim :].reshape(-1)] = True
     return found
 
 

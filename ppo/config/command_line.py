@@ -10,7 +10,7 @@ import io
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -89,10 +89,10 @@ def parse(argv: Sequence[str]) -> TrainArguments:
     if path is not None:
         check_path("--config", path)
         read = read_config(path)
-        if "evaluations" in given_flags(argv):  # what another budget set does not hold for this one
-            read = dataclasses.replace(read, **_unset(SET_BY_BUDGET))
-        if "env_steps" in given_flags(argv):
-            read = dataclasses.replace(read, **_unset(SET_BY_ENV_STEPS))
+        for budget, names in (("evaluations", SET_BY_BUDGET), ("env_steps", SET_BY_ENV_STEPS)):
+            if budget in given_flags(argv):  # what another budget set does not hold for this one
+                unset: dict[str, Any] = dict.fromkeys(names)
+                read = dataclasses.replace(read, **unset)
         default = TrainArguments(**{field.name: getattr(read, field.name) for field in dataclasses.fields(Config)})
     arguments = parse_as(TrainArguments, command("train"), argv, default)
     if "reuse" in given_flags(argv) and not arguments.reuse:
@@ -102,11 +102,6 @@ def parse(argv: Sequence[str]) -> TrainArguments:
     if arguments.seeds is not None and "seed" in given_flags(argv):
         raise UsageError(f"--seeds {arguments.seeds}: names all seeds; leave out --seed")
     return arguments
-
-
-def _unset(names: Iterable[str]) -> dict[str, Any]:
-    """Returns fields as they are where they are not given."""
-    return dict.fromkeys(names)
 
 
 def parse_as(kind: type[T], prog: str, argv: Sequence[str], default: T | None = None) -> T:

@@ -34,6 +34,11 @@ def slot_length(config: Config, described: Description, longest: int) -> int:
     return -(-limit // SLOTS_OF_EPISODE)
 
 
+def needs_std_of_state(sampler: str) -> bool:
+    """Returns whether a sampler of starts asks the policy where it is uncertain."""
+    return sampler != OWN_STARTS and asks_policy(sampler)
+
+
 def control_defaults(config: Config, described: Description, time_steps: int) -> dict[str, Any]:
     """Returns the defaults, for slots of ``time_steps``.
 
@@ -52,7 +57,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "num_minibatches": max(1, batch // MINIBATCH),
         "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER), LARGEST_RATE),
         "sampler": sampler,
-        "std": "state" if sampler != OWN_STARTS and asks_policy(sampler) else "free",
+        "std": "state" if needs_std_of_state(sampler) else "free",
         "init_std": max(1, described.action_dim) ** -0.5,
     }
 

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-from actors.samplers.mix import asks_policy
 from actors.seeding import MAX_SEED
 from env.errors import UsageError
 from env.make import Problem
@@ -200,7 +199,7 @@ def _check_kind(config: ResolvedConfig, tuning: bool) -> None:
             if getattr(config, name) == value:
                 what = f"{flag(name)} {value}"
                 raise UsageError(f"{what}: only a tuning problem takes it, and --env {config.env} is none")
-    if config.std == "free" and config.sampler != control.OWN_STARTS and asks_policy(config.sampler):
+    if config.std == "free" and control.needs_std_of_state(config.sampler):
         raise UsageError(
             f"--std free: is the same in all states, and --sampler {config.sampler} asks in which it is large"
         )

@@ -62,4 +62,4 @@ def _one_of(values: Any, default: Any) -> Any:
     """Returns a distribution over values, and the default if it is none of them."""
     from optuna.distributions import CategoricalDistribution
 
-    return CategoricalDistribution(sorted({*values, default}, reverse=default is True or default is False))
+    return CategoricalDistribution(values if default in values else sorted([*values, default]))

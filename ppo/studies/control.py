@@ -18,11 +18,19 @@ from ppo.config import Config, resolve
 from ppo.config.command_line import command_words
 from ppo.experiments.control_benchmarks import HALF_CHEETAH, HALF_CHEETAH_PEER
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
-from ppo.experiments.tables import Row, machine, markdown, numbers
-from ppo.studies.control_runs import MeasuredTraining, RandomActionsRun, check_extras, returns_of, rows_of
+from ppo.experiments.tables import Row, machine, markdown
+from ppo.studies.control_runs import (
+    CHANCE,
+    OURS,
+    MeasuredTraining,
+    RandomActionsRun,
+    check_extras,
+    draw_curve,
+    mean_returns,
+    median_seconds,
+    rows_of,
+)
 from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
-
-OURS, CHANCE = "tuninglaw", "chance"
 
 
 @dataclass(frozen=True)
@@ -92,20 +100,20 @@ def table(tasks: list[Task], rows: list[Row]) -> str:
     lines = []
     for task in tasks:
         here, there, by_chance = (rows_of(rows, task.config.env, variant) for variant in (OURS, PEER_LABEL, CHANCE))
-        ours, theirs = _means(here), _means(there)
+        ours, theirs = mean_returns(here), mean_returns(there)
         aim = float(np.median(theirs)) if task.aim is None else task.aim
         reached = sum(mean >= aim for mean in ours)
         threshold = gymnasium.spec(task.config.env).reward_threshold
         lines.append(
             [
                 *(task.config.env, f"{int(here[0]['env steps']):,}", settings(task.config)),
-                *(f"{_means(by_chance)[0]:.1f}", "-" if threshold is None else f"{threshold:g}"),
+                *(f"{mean_returns(by_chance)[0]:.1f}", "-" if threshold is None else f"{threshold:g}"),
                 *(f"{np.median(ours):.1f}", f"{min(ours):.1f}", f"{aim:.1f}{' (theirs)' if theirs else ''}"),
-                *(f"{reached} of {len(ours)}", f"{task.share:.0%}", _seconds(here)),
+                *(f"{reached} of {len(ours)}", f"{task.share:.0%}", median_seconds(here)),
             ]
         )
         if theirs:
-            shown = (f"{np.median(theirs):.1f}", f"{min(theirs):.1f}", "-", "-", "-", _seconds(there))
+            shown = (f"{np.median(theirs):.1f}", f"{min(theirs):.1f}", "-", "-", "-", median_seconds(there))
             lines.append([f"{task.config.env}, {PEER_LABEL}", f"{int(there[0]['env steps']):,}", "-", "-", "-", *shown])
     header = ["task", "time steps", "not default", "chance", "threshold", "median over seeds", "worst seed", "aim"]
     return markdown([*header, "seeds that reach it", "should", "s"], lines)
@@ -114,16 +122,6 @@ def table(tasks: list[Task], rows: list[Row]) -> str:
 def settings(config: Config) -> str:
     """Returns the flags of the settings that are not defaults, without the environment and the training's length."""
     return " ".join(command_words(dataclasses.replace(config, env=Config.env, training_steps=None))) or "-"
-
-
-def _seconds(rows: list[Row]) -> str:
-    """Returns the median of the seconds of the trainings, as text."""
-    return f"{np.median(numbers(rows, 'seconds')):.0f}"
-
-
-def _means(rows: list[Row]) -> list[float]:
-    """Returns the mean return of each row, one for each seed."""
-    return [float(returns_of(row).mean()) for row in rows]
 
 
 def draw(path: pathlib.Path, rows: list[Row]) -> None:
@@ -135,10 +133,8 @@ def draw(path: pathlib.Path, rows: list[Row]) -> None:
     for axis, env in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
         for row in rows:
             if row["problem"] == env and row["curve"]:
-                curve = [float(value) for value in row["curve"].split()]
-                steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
-                axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
-        for level in _means(rows_of(rows, env, PEER_LABEL)):
+                draw_curve(axis, row)
+        for level in mean_returns(rows_of(rows, env, PEER_LABEL)):
             axis.axhline(level, color="#ee6677", ls="--", lw=1, label=f"{PEER_LABEL}, at the end")
         axis.set(title=env, xlabel="time steps")
         axis.locator_params(axis="x", nbins=4)

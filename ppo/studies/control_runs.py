@@ -17,10 +17,13 @@ import numpy as np
 from actors.policy import Policy
 from ppo.config import Config, resolve
 from ppo.evaluation.held_out import Controller, RandomActions, TrainedPolicy, held_out_returns
+from ppo.evaluation.statistics import student_interval
 from ppo.experiments.stable_baselines3 import PeerSetup, StableBaselines3PPO, library
-from ppo.experiments.tables import Row
+from ppo.experiments.tables import Row, numbers
 from ppo.training.resources import Resources
 
+OURS, CHANCE = "tuninglaw", "chance"
+"""Names of this program, and of random actions, in the tables."""
 COLUMNS = (
     *("run", "group", "problem", "variant", "seed", "env steps", "seconds", "cpu percent", "gpu percent"),
     *("policy sha256", "curve", "returns"),
@@ -171,6 +174,40 @@ def rows_of(rows: Sequence[Row], problem: str, variant: str) -> list[Row]:
 def returns_of(row: Row) -> np.ndarray:
     """Returns the held-out returns of a row, ``[episodes]``."""
     return np.array([float(value) for value in row["returns"].split()])
+
+
+def mean_returns(rows: Sequence[Row]) -> list[float]:
+    """Returns the mean return of each row, one for each seed."""
+    return [float(returns_of(row).mean()) for row in rows]
+
+
+def median_seconds(rows: Sequence[Row]) -> str:
+    """Returns the median of the seconds of the trainings, as text."""
+    return f"{np.median(numbers(rows, 'seconds')):.0f}"
+
+
+def gain_cells(found: np.ndarray, simple: np.ndarray) -> tuple[str, str, str]:
+    """Returns in words what policies gain over a controller on the same episodes, with 95 % intervals.
+
+    Args:
+        found: returns of the policies, ``[seeds, episodes]``.
+        simple: those of the controller, ``[episodes]``.
+
+    Returns:
+        The mean gain over seeds, that of each seed, and how many seeds are better over their episodes.
+    """
+    each = [student_interval(one - simple) for one in found]
+    mean, half = student_interval(np.array([gain for gain, _ in each]))
+    better = sum(gain - width > 0 for gain, width in each)
+    shown = f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else "")
+    return shown, ", ".join(f"{gain:+.1f}" for gain, _ in each), f"{better} of {len(each)}"
+
+
+def draw_curve(axis: Any, row: Row) -> None:
+    """Draws the returns of the evaluations of a training over its time steps."""
+    curve = [float(value) for value in row["curve"].split()]
+    steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
+    axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:

@@ -12,12 +12,14 @@ import dataclasses
 
 from ppo.config import Config, resolve
 from ppo.experiments.tables import machine
-from ppo.studies.control_runs import MeasuredTraining, RandomActionsRun, check_extras
+from ppo.studies.control_runs import CHANCE, OURS, MeasuredTraining, RandomActionsRun, check_extras
 from ppo.studies.defaults_ablation import ABLATED, ablation_table, changed, differs
-from ppo.studies.defaults_report import CHANCE, OURS, draw, furnace_tables, peer_table, task_table
+from ppo.studies.defaults_report import draw, furnace_tables, peer_table, task_table
 from ppo.studies.defaults_tasks import TASKS, Task
 from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
+from ppo.studies.tempcontrol import saved
 from ppo.studies.tempcontrol_controllers import controllers, tuned_controllers
+from ppo.studies.tempcontrol_problems import LEVELS
 
 ABLATION = "ablation"
 TAKES = ("seeds", "quick", "only")
@@ -37,10 +39,11 @@ def run(options: Options) -> None:
     run_all(out, wanted)
     complete = [task for task in TASKS if not missing_runs(out, runs[task])]
     rows = run_all(out, [one for task in complete for one in runs[task]]).get("tasks", [])
-    tuned = tuned_controllers(out / f"{'quick-' if options.quick else ''}controllers.json", options.quick)
-    simple = {level: controllers(f"v1 {level}", tuned) for level in ("low", "medium", "high")}
     parts = [__doc__ or "", task_table(complete, rows), peer_table(complete, rows)]
-    parts.append(furnace_tables(complete, rows, simple))
+    if any("level" in task.config.env_kwargs for task in complete):
+        tuned = tuned_controllers(saved(out, "controllers", options.quick), options.quick)
+        simple = {LEVELS[name]: controllers(name, tuned) for name in tuned}
+        parts.append(furnace_tables(complete, rows, simple))
     if not missing_runs(out, ablated):
         parts.append(ablation_table(run_all(out, ablated)[ABLATION]))
     text = "\n".join([*(part for part in parts if part), machine()])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ppo.config import Config, resolve
-from ppo.config.control import BATCH, LEARNING_RATE, MINIBATCH
+from ppo.config.control import BATCH, LEARNING_RATE
 from ppo.experiments.tables import Row, grouped, markdown
 from ppo.studies.control_runs import returns_of
 
@@ -31,8 +31,7 @@ def changed(config: Config, name: str) -> Config:
     if changes.pop("whole", False):
         changes["time_steps"] = config.problem().slot_length()
     if batch := changes.pop("batch", None):
-        slots = max(1, round(batch / resolve(config).time_steps))
-        changes |= {"episodes": slots, "num_minibatches": slots * resolve(config).time_steps // MINIBATCH}
+        changes["episodes"] = max(1, round(batch / resolve(config).time_steps))
     return dataclasses.replace(config, **changes)
 
 

@@ -9,13 +9,19 @@ from scipy import stats
 
 from env.controllers import PID
 from ppo.evaluation.held_out import Controller, held_out_returns
-from ppo.evaluation.statistics import student_interval
 from ppo.experiments.stable_baselines3 import PEER_LABEL
-from ppo.experiments.tables import Row, markdown, numbers
-from ppo.studies.control_runs import returns_of, rows_of
+from ppo.experiments.tables import Row, markdown
+from ppo.studies.control_runs import (
+    CHANCE,
+    OURS,
+    draw_curve,
+    gain_cells,
+    mean_returns,
+    median_seconds,
+    returns_of,
+    rows_of,
+)
 from ppo.studies.defaults_tasks import Task
-
-OURS, CHANCE = "tuninglaw", "chance"
 
 
 def task_table(tasks: Sequence[Task], rows: list[Row]) -> str:
@@ -31,7 +37,7 @@ def task_table(tasks: Sequence[Task], rows: list[Row]) -> str:
                 *_median_and_worst(there),
                 aim(task, there),
                 {None: "-", True: "yes", False: "no"}[reached(task, here, there)],
-                *(_seconds(rows, task, side) for side in (OURS, PEER_LABEL)),
+                *(median_seconds(rows_of(rows, task.name, side)) for side in (OURS, PEER_LABEL)),
             ]
         )
     header = ["task, time steps", "chance", "median (seeds)", "worst", f"{PEER_LABEL}: median (seeds)", "worst"]
@@ -93,28 +99,14 @@ def furnace_tables(tasks: Sequence[Task], rows: list[Row], simple: dict[str, dic
         for label, controller in some.items():
             if isinstance(controller, PID):
                 returns = held_out_returns(task.config.problem(), controller)
-                lines.append([task.name, label, f"{returns.mean():,.0f}", *_gains(found, returns)])
+                lines.append([task.name, label, f"{returns.mean():,.0f}", *gain_cells(found, returns)])
     header = ["task", "over", "its return", "mean gain, 95 % over seeds", "each seed's", "better, 95 % over episodes"]
     return f"## Gain over simple controllers, on the same episodes\n\n{markdown(header, lines)}" if lines else ""
 
 
-def _gains(found: np.ndarray, simple: np.ndarray) -> tuple[str, str, str]:
-    """Returns the gains of policies ``[seeds, episodes]`` over a controller ``[episodes]``, in words."""
-    each = [student_interval(one - simple) for one in found]
-    mean, half = student_interval(np.array([gain for gain, _ in each]))
-    better = sum(gain - width > 0 for gain, width in each)
-    shown = f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else "")
-    return shown, ", ".join(f"{gain:+.1f}" for gain, _ in each), f"{better} of {len(each)}"
-
-
 def _means(rows: list[Row], task: Task, side: str) -> list[float]:
     """Returns the mean return of each seed."""
-    return [float(returns_of(row).mean()) for row in rows_of(rows, task.name, side)]
-
-
-def _seconds(rows: list[Row], task: Task, side: str) -> str:
-    """Returns the median of the seconds of the trainings."""
-    return f"{np.median(numbers(rows_of(rows, task.name, side), 'seconds')):.0f}"
+    return mean_returns(rows_of(rows, task.name, side))
 
 
 def _median_and_worst(means: Sequence[float]) -> tuple[str, str]:
@@ -133,9 +125,7 @@ def draw(path: pathlib.Path, tasks: Sequence[Task], rows: list[Row]) -> None:
         axis.set_visible(False)
     for axis, task in zip(panels, tasks, strict=False):
         for row in rows_of(rows, task.name, OURS):
-            curve = [float(value) for value in row["curve"].split()]
-            steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
-            axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
+            draw_curve(axis, row)
         _levels(axis, _means(rows, task, PEER_LABEL))
         axis.set_title(task.name, fontsize=9)
         axis.locator_params(axis="x", nbins=4)

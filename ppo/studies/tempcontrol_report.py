@@ -7,9 +7,8 @@ import numpy as np
 
 from env.controllers import PID
 from ppo.evaluation.held_out import Controller, held_out_returns
-from ppo.evaluation.statistics import student_interval
 from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
-from ppo.studies.control_runs import returns_of, rows_of
+from ppo.studies.control_runs import gain_cells, returns_of, rows_of
 from ppo.studies.tempcontrol_problems import MODELS, tempcontrol_config
 
 # The article's reward, its standard deviation, seconds, and CPU percent of the parent process (Table 1, section 4).
@@ -145,12 +144,7 @@ def gain_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -
         for label, simple in controllers[name].items():
             if label.startswith("u = "):
                 continue
-            each = [student_interval(one - simple) for one in found]
-            mean, half = student_interval(np.array([gain for gain, _ in each]))
-            better = sum(gain - width > 0 for gain, width in each)
-            gains = ", ".join(f"{gain:+.1f}" for gain, _ in each)
-            shown = f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else "")
-            lines.append([budget, name, label, shown, gains, f"{better} of {len(each)}"])
+            lines.append([budget, name, label, *gain_cells(found, simple)])
     header = [
         "time steps",
         "process",

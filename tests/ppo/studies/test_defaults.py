@@ -9,9 +9,9 @@ from env.controllers import PID
 from ppo import Config, resolve
 from ppo.evaluation.held_out import held_out_returns
 from ppo.studies import defaults
-from ppo.studies.control_runs import COLUMNS, MeasuredTraining, RandomActionsRun
+from ppo.studies.control_runs import COLUMNS, OURS, MeasuredTraining, RandomActionsRun
 from ppo.studies.defaults_ablation import ABLATED, DEFAULTS, ablation_table, changed, differs
-from ppo.studies.defaults_report import OURS, aim, draw, furnace_tables, peer_table, reached, task_table
+from ppo.studies.defaults_report import aim, draw, furnace_tables, peer_table, reached, task_table
 from ppo.studies.defaults_tasks import MEASURED_PEER, TASKS, Task, furnace
 
 PEER = "Stable-Baselines3"
