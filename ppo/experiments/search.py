@@ -168,14 +168,14 @@ def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
     first, best = of_defaults(search, study), study.best_trial
     if first is None or best.number == first.number:
         return best
-    missing = [one.number for one in (first, best) if attribute(one) not in study.user_attrs]
+    missing = [one.number for one in (first, best) if attribute(one.number) not in study.user_attrs]
     calls = map_in_processes(functools.partial(score_with_fresh_seeds, search), missing, jobs, "trial", True)
     for number, found in calls:
-        study.set_user_attr(attribute(study.get_trials()[number]), found)
+        study.set_user_attr(attribute(number), found)
     sign, scores = 1 if search.tuning else -1, study.user_attrs
 
     def cost(one: Any) -> float:
-        found = scores[attribute(one)]
+        found = scores[attribute(one.number)]
         return float("inf") if found is None else sign * found
 
     return min((best, first), key=cost)
@@ -187,16 +187,16 @@ def outcome(search: Search, chosen: Any) -> str:
     first, best = of_defaults(search, study), study.best_trial
     if first is None or best.number == first.number:
         return f"best trial: number {best.number}, {best.value:.6g}{', the defaults' if first is not None else ''}"
-    fresh = {one.number: study.user_attrs[attribute(one)] for one in (first, best)}
+    fresh = {one.number: study.user_attrs[attribute(one.number)] for one in (first, best)}
     scores = {number: "diverged" if found is None else f"{found:.6g}" for number, found in fresh.items()}
     told = f"with fresh seeds {scores[best.number]}, and the defaults {scores[first.number]}"
     verdict = "" if chosen.number == best.number else "; so the defaults are kept"
     return f"best trial: number {best.number}, {best.value:.6g}; {told}{verdict}"
 
 
-def attribute(trial: Any) -> str:
+def attribute(number: int) -> str:
     """Returns the name under which a study keeps a trial's score with fresh seeds."""
-    return f"{FRESH} {trial.number}"
+    return f"{FRESH} {number}"
 
 
 def finished(study: Any) -> list[Any]:

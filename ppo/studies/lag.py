@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from tqdm import tqdm
 
+from env.temp_control import WITHOUT_LOAD
 from ppo.config import Config, resolve
+from ppo.experiments.control_benchmarks import HALF_CHEETAH
 from ppo.experiments.tables import Row, Table, machine, markdown, numbers
 from ppo.studies.runs import FIRST_SEED, Options, run_all
 
@@ -26,11 +28,6 @@ QUICK_STEPS = 3
 COLUMNS = ("run", "ms a step", "steps a second", "gain", "collect ms", "train ms", "overlapped ms")
 ACKLEY = Config(env="ackley")
 TEMPCONTROL = Config(env="TempControl-v1", env_kwargs={"actions": True}, training_steps=20, episodes=10, time_steps=100)
-HALF_CHEETAH = Config(
-    env="HalfCheetah-v5", training_steps=500, time_steps=200, learning_rate=6e-4, num_minibatches=16, gamma=0.98,
-    gae_lambda=0.92, init_std=0.3,
-)  # fmt: skip
-WITHOUT_LOAD = {"load_rounds": 0}
 BALANCED = Config(env="ackley", episodes=64, time_steps=2, hidden_sizes=(128, 128, 128), update_epochs=400)
 """What is learned from for about as long as it is collected, once ``balanced`` has set how long evaluations take."""
 

@@ -63,7 +63,7 @@ def test_the_best_trial_must_be_better_with_fresh_seeds(tmp_path):
     left.mkdir()
     (left / "config.json").write_text("{}")  # a call was cut here
     chosen = searching.better_with_fresh_seeds(search, 2)
-    kept = {one.number: search.study().user_attrs[attribute(one)] for one in (first, lucky)}
+    kept = {one.number: search.study().user_attrs[attribute(one.number)] for one in (first, lucky)}
     for one in (first, lucky):
         config, seeds = dataclasses.replace(SMALL, **one.params), range(9, 9 + FRESH_SEEDS)
         assert kept[one.number] == mean_of_seeds(search, config, seeds, f"again-{one.number}")
@@ -71,7 +71,7 @@ def test_the_best_trial_must_be_better_with_fresh_seeds(tmp_path):
     assert f"{kept[lucky.number]:.6g}, and the defaults {kept[first.number]:.6g}" in outcome(search, chosen)
     for scores, number in (((0.5, 0.1), 1), ((0.1, 0.5), 0), ((None, 0.5), 1), ((0.5, None), 0)):
         for one, found in zip((first, lucky), scores, strict=True):
-            study.set_user_attr(attribute(one), found)
+            study.set_user_attr(attribute(one.number), found)
         chosen = searching.better_with_fresh_seeds(search, 1)
         assert chosen.number == number
         assert ("so the defaults are kept" in outcome(search, chosen)) == (number == 0)
