@@ -13,13 +13,18 @@ from ppo.config.fields import Config
 
 BUDGET = 1_000_000
 """Time steps of a training, where nothing else is said; those below are for it."""
-BATCH, BATCH_POWER = 2000, 1 / 3
-LEARNING_RATE, RATE_POWER, LARGEST_RATE = 3e-4, -1 / 2, 3e-3
+BATCH, BATCH_POWER = 4000, 1 / 2
+LEARNING_RATE, RATE_POWER, LARGEST_RATE = 6e-4, -0.4, 3e-3
 MINIBATCH = 64
+FEW = 100_000
+"""Time steps below which there are few: too few for the std to fall, and for the values to be relied on as much."""
+STD_POWER, LAMBDA_POWER = 1 / 4, 1 / 2
+GAE_LAMBDA = {True: 0.9, False: 0.95}
+"""Lambda by whether an action has several values, whose noise adds up in a return."""
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
-SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate")
+SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate", "init_std", "gae_lambda")
 """Fields that a budget of time steps sets, where they are not given."""
 
 
@@ -47,7 +52,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
             it sets.
     """
     steps = config.env_steps or BUDGET
-    share = steps / BUDGET
+    share, few = steps / BUDGET, min(1.0, steps / FEW)
     slots = config.episodes or max(1, round(BATCH * share**BATCH_POWER / time_steps))
     batch = slots * time_steps
     sampler = config.sampler or OWN_STARTS
@@ -58,7 +63,8 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER), LARGEST_RATE),
         "sampler": sampler,
         "std": "state" if needs_std_of_state(sampler) else "free",
-        "init_std": max(1, described.action_dim) ** -0.5,
+        "init_std": few**STD_POWER * max(1, described.action_dim) ** -0.5,
+        "gae_lambda": 1 - few**LAMBDA_POWER * (1 - GAE_LAMBDA[described.action_dim > 1]),
     }
 
 

@@ -17,6 +17,7 @@ TUNING: dict[str, Any] = {
     "update_damping": 0.8,
     "update_epochs": 20,
     "num_minibatches": 1,
+    "gae_lambda": 0.95,
     "norm_obs": False,
 }
 TUNING_SLOT: dict[str, Any] = {

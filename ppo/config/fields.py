@@ -111,7 +111,7 @@ class Config:
     everywhere (tuning: state; control: free, unless a sampler asks the policy where it is uncertain)."""
     init_std: float | None = None
     """Initial standard deviation of a continuous policy, without the floor (tuning: 0.01, so that the floor decides;
-    control: 1 over the root of the number of values of an action; usual: 0.2 to 1)."""
+    control: 1 over the root of the number of values of an action, and less with few --env-steps; usual: 0.2 to 1)."""
     noise: Literal["mirrored", "independent"] | None = None
     """Action noise of a continuous policy: mirrored gives every second time step of a slot the noise of the one before,
     negated (mirrored wherever --advantages is slot; else independent)."""
@@ -142,8 +142,9 @@ class Config:
     density_bandwidth: float | None = None
     """Bandwidth of the density estimate by whose inverse slots are weighted; a large one weights all alike (with
     --advantages slot: 0.2)."""
-    gae_lambda: float = 0.95
-    """Lambda of generalised advantage estimation; REINFORCE uses 1 (usual: 0.9 to 1)."""
+    gae_lambda: float | None = None
+    """Lambda of generalised advantage estimation; REINFORCE uses 1 (tuning: 0.95; control: 0.95, or 0.9 where an action
+    has several values, and nearer to 1 with few --env-steps; usual: 0.9 to 1)."""
     update_epochs: int | None = None
     """Passes over a batch (tuning: 20; control: 10; reinforce: 1; usual: 3 to 20)."""
     num_minibatches: int | None = None

@@ -31,6 +31,7 @@ class ResolvedConfig(Config):
     learning_rate: float = field()
     warmup: float = field()
     advantages: Literal["slot", "gae"] = field()
+    gae_lambda: float = field()
     update_epochs: int = field()
     num_minibatches: int = field()
     update_damping: float = field()

@@ -23,35 +23,40 @@ def test_a_budget_of_time_steps_is_never_exceeded_and_almost_spent():
 
 def test_batch_and_rate_follow_the_budget():
     rates = {budget: resolve(Config(env="Pendulum-v1", env_steps=budget)).learning_rate for budget in (4_000, 10**6)}
-    assert rates == {4_000: 3e-3, 10**6: 3e-4}
+    assert rates == {4_000: 3e-3, 10**6: 6e-4}
     quarter = resolve(Config(env="Pendulum-v1", env_steps=250_000))
-    assert quarter.learning_rate == pytest.approx(6e-4)
-    assert quarter.episodes * quarter.time_steps == pytest.approx(2000 / 4 ** (1 / 3), rel=0.1)
-    assert sizes(env="Pendulum-v1", env_steps=8_000_000) == (2000, 20, 200)
-    assert sizes(env="Pendulum-v1") == (500, 10, 200) == sizes(env="Pendulum-v1", env_steps=1_000_000)
+    assert quarter.learning_rate == pytest.approx(6e-4 * 4**0.4)
+    assert quarter.episodes * quarter.time_steps == 4000 / 2
+    assert sizes(env="Pendulum-v1", env_steps=4_000_000) == (500, 40, 200)
+    assert sizes(env="Pendulum-v1") == (250, 20, 200) == sizes(env="Pendulum-v1", env_steps=1_000_000)
 
 
 def test_what_is_given_stays_and_the_budget_is_kept():
     assert sizes(env="Pendulum-v1", env_steps=20_000, episodes=3) == (33, 3, 200)
     assert sizes(env="Pendulum-v1", env_steps=20_000, time_steps=50) == (36, 11, 50)
-    assert sizes(env="Pendulum-v1", training_steps=7) == (7, 10, 200)
+    assert sizes(env="Pendulum-v1", training_steps=7) == (7, 20, 200)
     assert resolve(Config(env="Pendulum-v1", env_steps=20_000, learning_rate=1e-5)).learning_rate == 1e-5
 
 
 def test_a_sampler_of_starts_makes_slots_of_a_fifth_of_an_episode():
     own, sampled = (sizes(env="TempControl-v1", **given)[1:] for given in ({}, {"sampler": "lhs"}))
-    assert own == (4, 500)
-    assert sampled == (20, 100)
+    assert own == (8, 500)
+    assert sampled == (40, 100)
     seven = dataclasses.replace(Config(env="TempControl-v1").problem().describe(), episode_limit=7)
     assert slot_length(Config(env="TempControl-v1", sampler="random"), seven, 7) == 2
     unlimited = dataclasses.replace(seven, episode_limit=None)
     assert slot_length(Config(env="TempControl-v1", sampler="random"), unlimited, 7) == 7
-    assert sizes(env="TempControl-v1", sampler="lhs", time_steps=500)[1:] == (4, 500)
+    assert sizes(env="TempControl-v1", sampler="lhs", time_steps=500)[1:] == (8, 500)
 
 
-@pytest.mark.parametrize(("env", "std"), [("Pendulum-v1", 1.0), ("tests.problems:WideEnv", 2**-0.5)])
-def test_exploration_is_shared_by_the_values_of_an_action(env, std):
-    assert resolve(Config(env=env, time_steps=10)).init_std == pytest.approx(std)
+@pytest.mark.parametrize(
+    ("env", "std", "gae_lambda"), [("Pendulum-v1", 1.0, 0.95), ("tests.problems:WideEnv", 2**-0.5, 0.9)]
+)
+def test_an_action_of_several_values_has_less_noise_and_a_lower_lambda(env, std, gae_lambda):
+    for steps, few in ((10**6, 1.0), (100_000, 1.0), (25_000, 1 / 4)):
+        config = resolve(Config(env=env, time_steps=10, env_steps=steps))
+        assert config.init_std == pytest.approx(std * few ** (1 / 4))
+        assert 1 - config.gae_lambda == pytest.approx((1 - gae_lambda) * few ** (1 / 2))
 
 
 @pytest.mark.parametrize(
