@@ -24,6 +24,7 @@ from ppo.experiments.workloads import Values, alternated, training
 HALF_CHEETAH = Config(
     env="HalfCheetah-v5",
     training_steps=500,
+    episodes=10,
     time_steps=200,
     learning_rate=6e-4,
     num_minibatches=16,
