@@ -108,7 +108,7 @@ def test_defaults_by_family_are_resolved_and_stored(tmp_path):
     tuning, control = resolve(Config()), resolve(Config(env="Pendulum-v1"))
     assert (tuning.advantages, tuning.time_steps, tuning.sampler, tuning.norm_obs) == ("slot", 2, "random", False)
     assert (control.gamma, control.time_steps, control.sampler, control.norm_obs) == (0.99, 200, "env", True)
-    assert (control.training_steps, tuning.training_steps, tuning.episodes) == (500, 5000, 30)
+    assert (control.training_steps, tuning.training_steps, tuning.episodes) == (250, 5000, 30)
     config = Config(training_steps=1, hidden_sizes=(4,))
     train(config, tmp_path, quiet=True, pictures=False)
     stored = RunDir(tmp_path).config()
@@ -124,7 +124,7 @@ def test_reinforce_takes_each_batch_once_and_whole():
 
 @pytest.mark.parametrize(
     ("changes", "episodes", "minibatches"),
-    [({}, 10, 31), ({"time_steps": 50}, 40, 31), ({"episodes": 3}, 3, 9), ({"time_steps": 9000}, 1, 140)],
+    [({}, 20, 62), ({"time_steps": 50}, 80, 62), ({"episodes": 3}, 3, 9), ({"time_steps": 9000}, 1, 140)],
 )
 def test_control_takes_as_many_time_steps_for_any_slot(changes, episodes, minibatches):
     config = resolve(Config(env="Pendulum-v1", **changes))
