@@ -19,8 +19,8 @@ MINIBATCH = 64
 FEW = 100_000
 """Time steps below which there are few: too few for the std to fall, and for the values to be relied on as much."""
 STD_POWER, LAMBDA_POWER = 1 / 4, 1 / 2
-GAE_LAMBDA = {True: 0.9, False: 0.95}
-"""Lambda by whether an action has several values, whose noise adds up in a return."""
+GAE_LAMBDA, GAE_LAMBDA_OF_SEVERAL = 0.95, 0.9
+"""Lambda, and that where an action has several values, whose noise adds up in a return."""
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
@@ -56,6 +56,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
     slots = config.episodes or max(1, round(BATCH * share**BATCH_POWER / time_steps))
     batch = slots * time_steps
     sampler = config.sampler or OWN_STARTS
+    gae_lambda = GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
     return CONTROL | {
         "training_steps": _training_steps(config, steps, batch),
         "episodes": slots,
@@ -64,7 +65,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "sampler": sampler,
         "std": "state" if needs_std_of_state(sampler) else "free",
         "init_std": few**STD_POWER * max(1, described.action_dim) ** -0.5,
-        "gae_lambda": 1 - few**LAMBDA_POWER * (1 - GAE_LAMBDA[described.action_dim > 1]),
+        "gae_lambda": 1 - few**LAMBDA_POWER * (1 - gae_lambda),
     }
 
 

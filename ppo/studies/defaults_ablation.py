@@ -8,7 +8,7 @@ import numpy as np
 from ppo.config import Config, resolve
 from ppo.config.control import BATCH, LEARNING_RATE
 from ppo.experiments.tables import Row, grouped, markdown
-from ppo.studies.control_runs import returns_of
+from ppo.studies.control_runs import mean_returns
 
 DEFAULTS = "the defaults"
 ABLATED: dict[str, dict[str, Any]] = {
@@ -51,6 +51,6 @@ def ablation_table(rows: list[Row]) -> str:
     tasks = list(dict.fromkeys(problem for problem, _ in found))
     lines = []
     for name in ABLATED:
-        cells = [[float(returns_of(row).mean()) for row in found.get((task, name), [])] for task in tasks]
+        cells = [mean_returns(found.get((task, name), [])) for task in tasks]
         lines.append([name, *(f"{np.median(means):,.0f} ({min(means):,.0f})" if means else "-" for means in cells)])
     return f"## Each changed alone: median (worst) of the seeds\n\n{markdown(['changed', *tasks], lines)}"

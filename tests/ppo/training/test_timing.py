@@ -11,6 +11,7 @@ from ppo.train import train
 from ppo.training.timing import LAST_STEPS, PHASES, Timing
 from ppo.training.trainer import Trainer
 from tests.ppo.configs import SMALL
+from tests.ppo.phases import largest_share
 
 
 @pytest.fixture
@@ -101,21 +102,19 @@ def test_a_slow_callers_time_is_in_the_runs_timing(tmp_path):
     timing = json.loads((tmp_path / "run" / "timing.json").read_text())
     phases = sum(timing[phase]["total"] for phase in PHASES)
     assert timing["other"]["total"] > 10 * 0.05
-    assert timing["loop"] - 0.1 < phases <= timing["loop"]
+    assert 0.97 * timing["loop"] < phases <= timing["loop"]
 
 
 @pytest.mark.parametrize("drivers", [0, 2])
 def test_the_time_is_accounted_for(drivers, tmp_path):
     config = dataclasses.replace(SMALL, training_steps=150, drivers=drivers)
-    shares = []
-    for run in range(3):  # a process that waits for a core between two phases is nobody's time; hardly in every run
-        train(config, tmp_path / str(run), quiet=True, pictures=False)
-        timing = json.loads((tmp_path / str(run) / "timing.json").read_text())
-        phases = {name: timing[name]["total"] for name in ("collect", "train", "broadcast", "evaluate", "other")}
-        assert all(seconds > 0 for seconds in phases.values())
-        assert sum(phases.values()) <= timing["loop"]
-        shares.append(sum(phases.values()) / timing["loop"])
-    assert max(shares) > 0.97
+
+    def trained(run_dir):
+        train(config, run_dir, quiet=True, pictures=False)
+        timing = json.loads((run_dir / "timing.json").read_text())
+        assert all(timing[phase]["total"] > 0 for phase in PHASES)
+
+    assert largest_share(trained, tmp_path) > 0.97
 
 
 def test_the_time_stops_with_the_loop(tmp_path):
@@ -135,4 +134,4 @@ def test_an_interrupted_runs_checkpoint_has_the_callers_time(slow, tmp_path):
             time.sleep(0.3)
     spent = trainer.files.load("--resume")[1]["timing"]
     assert spent["other"] > 0.3
-    assert spent["loop"] - 0.1 < sum(spent[phase] for phase in PHASES) <= spent["loop"]
+    assert 0.97 * spent["loop"] < sum(spent[phase] for phase in PHASES) <= spent["loop"]
