@@ -60,8 +60,8 @@ def test_what_went_wrong_in_a_process_is_told():
 
 def mark_and_wait(path):
     """Notes its process, and then that it was told to end, in files of its own."""
-    path.with_suffix(".pid").write_text(str(os.getpid()))
-    try:
+    try:  # the signal may come while the file is written
+        path.with_suffix(".pid").write_text(str(os.getpid()))
         time.sleep(3600)
     finally:
         path.with_suffix(".cleaned").touch()
