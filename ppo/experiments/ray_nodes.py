@@ -38,13 +38,18 @@ class Nodes:
         self._cluster.remove_node(self._nodes.pop(0))
 
     def kill(self) -> None:
-        """Kills raylet and agent of the node that came first, with SIGKILL."""
+        """Kills raylet and agent of the node that came first, with SIGKILL.
+
+        The raylet is first: it would tell of an agent that ended before it, as of one whose node is there.
+        """
         node = self._nodes.pop(0)
         (info,) = node.all_processes[RAYLET]
         raylet = psutil.Process(info.process.pid)
-        for process in [child for child in raylet.children(recursive=True) if child.name().startswith(AGENT)]:
-            os.kill(process.pid, signal.SIGKILL)
+        agents = [child for child in raylet.children(recursive=True) if child.name().startswith(AGENT)]
         os.kill(raylet.pid, signal.SIGKILL)
+        for process in agents:
+            with contextlib.suppress(psutil.NoSuchProcess):  # one that saw it end
+                process.kill()
 
     @property
     def bytes(self) -> int:

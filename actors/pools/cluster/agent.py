@@ -1,5 +1,6 @@
 """What runs on each node: starts driver processes there, and carries messages between them and the learner."""
 
+import os
 import pickle
 import time
 import traceback
@@ -14,6 +15,8 @@ from actors.pools.processes import ProcessFleet
 
 LINGER_SECONDS = 0.01
 """How long an agent waits for more to tell, while all who have told it something have the next task already."""
+AWAY_SECONDS = 10.0
+"""How long the working directory may be away while Ray makes it anew."""
 END = b""
 """The message of an order to end a driver at once."""
 
@@ -52,6 +55,7 @@ class Agent:
     def __init__(self) -> None:
         self._handles: dict[int, ProcessHandle] = {}
         self._numbers: dict[ProcessHandle, int] = {}
+        self._directory = os.getcwd()
         self._block = b""
         self._working: set[int] = set()
         self._ahead: dict[int, deque[bytes]] = {}  # what drivers get after what they are working at
@@ -142,11 +146,27 @@ class Agent:
 
     def _start(self, number: int, place: int) -> tuple[int, bytes | None] | None:
         try:
+            self._return()
             handle = self._fleet.start(place)
         except Exception:  # such as no memory
             return number, protocol.pack_error(None, traceback.format_exc())
         self._handles[number], self._numbers[handle] = handle, number
         return None
+
+    def _return(self) -> None:
+        """Goes to the working directory that has its name now: a node that joins on this machine makes it anew.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        until = time.monotonic() + AWAY_SECONDS
+        while True:
+            try:
+                return os.chdir(self._directory)
+            except FileNotFoundError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(LINGER_SECONDS)
 
     def _with_block(self, message: bytes) -> bytes:
         """Returns a message in which the learner's block, if it has one, is that of the snapshot here."""

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pickle
 import signal
+import threading
 import time
 
 import psutil
@@ -11,6 +12,7 @@ import pytest
 
 from actors.job import Kind, Task
 from actors.pools import protocol
+from actors.pools.cluster import agent
 from actors.pools.cluster.agent import END, Agent, Order
 from actors.pools.cluster.versions import difference, versions
 from actors.trajectory import Trajectory
@@ -93,6 +95,29 @@ def test_two_drivers_run_slots_under_the_learners_edition(learner, expected):
     assert same(trajectory_of(one.until(12, 2)), rows(expected[0], 4, 10))
     drivers = {number: trajectory_of(one.told[number][1]).drivers.tolist() for number in (7, 12)}
     assert drivers == {7: [3] * 4, 12: [0] * 6}  # the places that they were started with
+
+
+def test_drivers_start_in_a_working_directory_that_was_made_anew(learner, tmp_path, monkeypatch):
+    directory = tmp_path / "there"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    one = learner()
+    one.start(0)
+    directory.rmdir()
+    threading.Timer(0.3, directory.mkdir).start()  # Ray takes a while to bring what is in it
+    one.start(1)
+    assert psutil.Process(one.pid(1)).cwd() == str(directory)
+
+
+def test_a_working_directory_that_stays_away_is_told(learner, tmp_path, monkeypatch):
+    directory = tmp_path / "there"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    monkeypatch.setattr(agent, "AWAY_SECONDS", 0.1)
+    one = learner()
+    directory.rmdir()
+    one.exchange(Order(0, protocol.START))
+    assert protocol.unpack_error(one.until(0, 1))[1].rstrip().endswith(f"No such file or directory: '{directory}'")
 
 
 def test_a_driver_that_works_gets_its_next_task_when_it_is_done(learner, expected):

@@ -40,7 +40,7 @@ def nodes():
     with nodes_of([2, 2]) as nodes:
         yield nodes
         started = set(psutil.Process().children(recursive=True)) - before
-    assert gone([process.pid for process in started], 10)
+    assert gone([process.pid for process in started], 60)
 
 
 def everywhere(pool, nodes=1):
@@ -177,7 +177,7 @@ def test_without_an_address_a_cluster_lives_on_this_machine_alone_as_long_as_its
     assert {socket.laddr.ip for socket in sockets} <= LOOPBACK
     process.send_signal(signal.SIGTERM)
     assert ended(process)[0] == 143
-    assert gone([one.pid for one in family], 10)
+    assert gone([one.pid for one in family], 60)
 
 
 def test_nodes_that_are_killed_leave_and_join_change_no_bit(nodes):
