@@ -224,10 +224,11 @@ def test_an_interrupted_training_ends_after_its_step(steps, tmp_path):
 
 
 def test_profiles_name_where_the_time_goes_inside_drivers_too(tmp_path):
-    train(dataclasses.replace(SMALL, drivers=2), tmp_path, quiet=True, pictures=False, profile=True)
-    assert "compiled_update.py" in (tmp_path / "profile.txt").read_text()
+    config = dataclasses.replace(SMALL, drivers=2, episodes=64, hidden_sizes=(64, 64), update_epochs=20)
+    train(config, tmp_path, quiet=True, pictures=False, profile=True)
+    assert "compiled/update.py" in (tmp_path / "profile.txt").read_text()
     for index in range(2):
-        assert "_roll" in (tmp_path / f"profile-driver-{index}.txt").read_text()
+        assert "rollout.py" in (tmp_path / f"profile-driver-{index}.txt").read_text()
 
 
 def test_tensorboard_events(tmp_path):
