@@ -115,14 +115,14 @@ def test_rows_that_are_evaluated_apart_are_timed_apart():
         conditions = 1
 
         def __call__(self, x, c):
-            time.sleep(0.03 if x[0, 0] > 0 else 0)
+            time.sleep(0.3 if x[0, 0] > 0 else 0)
             return x[:, 0]
 
     env = TuningVectorEnv(Slow(), num_envs=3, evaluation_cost_ms=2)
     env.reset(options={"starts": np.array([[-0.5, 0], [0.5, 0], [-0.5, 0]])})
-    assert env.seconds[1] >= 0.032
+    assert env.seconds[1] >= 0.302
     assert (env.seconds >= 0.002).all()
-    assert env.seconds[[0, 2]].max() < 0.03  # which is what each of them would show of a shared time of all
+    assert env.seconds[[0, 2]].max() < 0.3  # which is what each of them would show of a shared time of all
 
 
 def values(env, seed, starts=None):
