@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,10 +45,10 @@ class Nodes:
         (info,) = node.all_processes[RAYLET]
         raylet = psutil.Process(info.process.pid)
         agents = [child for child in raylet.children(recursive=True) if child.name().startswith(AGENT)]
-        os.kill(raylet.pid, signal.SIGKILL)
-        for process in agents:
+        raylet.kill()
+        for one in agents:
             with contextlib.suppress(psutil.NoSuchProcess):  # one that saw it end
-                process.kill()
+                one.kill()
 
     @property
     def bytes(self) -> int:

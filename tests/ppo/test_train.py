@@ -228,7 +228,7 @@ def test_profiles_name_where_the_time_goes_inside_drivers_too(tmp_path):
     train(config, tmp_path, quiet=True, pictures=False, profile=True)
     assert "compiled/update.py" in (tmp_path / "profile.txt").read_text()
     for index in range(2):
-        assert "rollout.py" in (tmp_path / f"profile-driver-{index}.txt").read_text()
+        assert "_roll" in (tmp_path / f"profile-driver-{index}.txt").read_text()
 
 
 def test_tensorboard_events(tmp_path):
@@ -300,5 +300,5 @@ def test_a_live_driver_maps_no_torch(how, tmp_path):
             process.kill()
             printed = process.communicate()[0]
     assert printed.count("main ran") == (how == "script")
-    _, alive = psutil.wait_procs(children.values(), timeout=20)
+    _, alive = psutil.wait_procs(children.values(), timeout=5)
     assert not alive  # drivers do not outlive a learner that was killed

@@ -15,8 +15,8 @@ from actors.pools.processes import ProcessFleet
 
 LINGER_SECONDS = 0.01
 """How long an agent waits for more to tell, while all who have told it something have the next task already."""
-AWAY_SECONDS = 10.0
-"""How long the working directory may be away while Ray makes it anew."""
+AWAY_SECONDS, PAUSE_SECONDS = 10.0, 0.01
+"""How long the working directory may be away while Ray makes it anew, and after how long it is looked for again."""
 END = b""
 """The message of an order to end a driver at once."""
 
@@ -160,13 +160,9 @@ class Agent:
             FileNotFoundError: there is none.
         """
         until = time.monotonic() + AWAY_SECONDS
-        while True:
-            try:
-                return os.chdir(self._directory)
-            except FileNotFoundError:
-                if time.monotonic() > until:
-                    raise
-            time.sleep(LINGER_SECONDS)
+        while not os.path.isdir(self._directory) and time.monotonic() < until:
+            time.sleep(PAUSE_SECONDS)
+        os.chdir(self._directory)
 
     def _with_block(self, message: bytes) -> bytes:
         """Returns a message in which the learner's block, if it has one, is that of the snapshot here."""

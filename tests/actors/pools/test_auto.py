@@ -71,7 +71,7 @@ def test_planned_rounds_are_measured_by_the_slot():
             values = Quadratic()(np.clip(plan.actions, -1, 1), plan.starts[:, 2:])
             assert np.array_equal(made.objectives[:, 1], values)
         milliseconds = float(re.search(r"a slot takes ([0-9.e+]+) ms", pool.choice)[1])
-        assert 10 <= milliseconds < 110  # all twelve took 120 ms or more
+        assert 10 <= milliseconds < 60  # all twelve took 120 ms or more
         assert 1 < pool.drivers <= 3
 
 

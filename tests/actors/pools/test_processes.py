@@ -111,7 +111,7 @@ def test_drivers_end_with_their_pool_and_with_the_pipe():
     pool = make_pool(job(), 3, "process", 30)
     processes = [psutil.Process(driver.handle.process.pid) for driver in pool._roster.drivers]
     pool._roster.drivers[0].handle.connection.close()
-    processes[0].wait(timeout=20)
+    processes[0].wait(timeout=5)
     pool._roster.remove(pool._roster.drivers[0])
     pool.close()
     assert not any(process.is_running() for process in processes)

@@ -123,9 +123,9 @@ def test_a_signal_begins_no_other_call_and_leaves_no_process(number, code, tmp_p
             os.killpg(process.pid, number)  # as a terminal does
         else:
             process.send_signal(number)
-        errors = process.communicate(timeout=30)[1]
+        errors = process.communicate(timeout=10)[1]
     assert process.returncode == code
-    wait_for(lambda: not any(map(alive, workers)), seconds=10.0)
+    wait_for(lambda: not any(map(alive, workers)), seconds=1.0)
     assert list(tmp_path.glob("*.pid")) == began
     assert "Traceback" not in errors
     if code > 0:  # what was killed cannot clean up

@@ -12,7 +12,6 @@ import pytest
 
 from actors.job import Kind, Task
 from actors.pools import protocol
-from actors.pools.cluster import agent
 from actors.pools.cluster.agent import END, Agent, Order
 from actors.pools.cluster.versions import difference, versions
 from actors.trajectory import Trajectory
@@ -97,10 +96,16 @@ def test_two_drivers_run_slots_under_the_learners_edition(learner, expected):
     assert drivers == {7: [3] * 4, 12: [0] * 6}  # the places that they were started with
 
 
-def test_drivers_start_in_a_working_directory_that_was_made_anew(learner, tmp_path, monkeypatch):
-    directory = tmp_path / "there"
-    directory.mkdir()
-    monkeypatch.chdir(directory)
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    """Returns the working directory, which can be removed."""
+    path = tmp_path / "there"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
+
+
+def test_drivers_start_in_a_working_directory_that_was_made_anew(learner, directory):
     one = learner()
     one.start(0)
     directory.rmdir()
@@ -109,11 +114,8 @@ def test_drivers_start_in_a_working_directory_that_was_made_anew(learner, tmp_pa
     assert psutil.Process(one.pid(1)).cwd() == str(directory)
 
 
-def test_a_working_directory_that_stays_away_is_told(learner, tmp_path, monkeypatch):
-    directory = tmp_path / "there"
-    directory.mkdir()
-    monkeypatch.chdir(directory)
-    monkeypatch.setattr(agent, "AWAY_SECONDS", 0.1)
+def test_a_working_directory_that_stays_away_is_told(learner, directory, monkeypatch):
+    monkeypatch.setattr("actors.pools.cluster.agent.AWAY_SECONDS", 0.1)
     one = learner()
     directory.rmdir()
     one.exchange(Order(0, protocol.START))
