@@ -102,6 +102,11 @@ class Policy:
         """Returns the mean of each component, ``[n, components, action_dim]``, for a policy of Gaussians."""
         return self._means(self._forward(obs)[: len(obs)])
 
+    def gaussian(self, obs: np.ndarray, component: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Returns means and standard deviations of a component, ``[n, action_dim]`` each."""
+        mean, log_std = self._gaussian(self._forward(obs)[: len(obs)], component)
+        return mean, np.exp(log_std)
+
     def gate(self, obs: np.ndarray) -> np.ndarray:
         """Returns the log-probability of each component, ``[n, components]``; of those not in use, minus infinity."""
         return self._gate(self._forward(obs)[: len(obs)])

@@ -13,6 +13,7 @@ import torch
 
 from actors.policy import Policy, centre_states
 from actors.snapshot import NetworkSpec
+from actors.trajectory import Trajectory
 from env.coordinates import value_on_step
 from ppo.algorithm.advantages import inverse_density_weights, leave_one_out_advantages
 from ppo.algorithm.conditions import fixed_conditions
@@ -114,6 +115,13 @@ def component_means(objectives: np.ndarray, components: np.ndarray, count: int) 
 def slot_weights(conditions: np.ndarray, bandwidth: float) -> np.ndarray:
     """Returns weights of slots that make all conditions count alike, ``[E, 1]``."""
     return inverse_density_weights(conditions, bandwidth)[:, None]
+
+
+def slot_advantages(trajectory: Trajectory, rank_weight: float, bandwidth: float) -> np.ndarray:
+    """Returns leave-one-out advantages ``[E, T]``, weighted so that all conditions count alike."""
+    advantages = leave_one_out_advantages(trajectory.objectives[:, 1:], trajectory.actions, rank_weight)
+    conditions = trajectory.obs[:, 0, trajectory.actions.shape[2] :]
+    return advantages * slot_weights(conditions, bandwidth)
 
 
 def ignore_knobs(spec: NetworkSpec, theta: np.ndarray) -> None:

@@ -9,7 +9,7 @@ from actors.policy import Policy, normalise
 from actors.snapshot import NetworkSpec, Snapshot
 from actors.trajectory import Trajectory
 from env.description import Description
-from ppo.algorithm.advantages import gae, leave_one_out_advantages, v_trace
+from ppo.algorithm.advantages import gae, v_trace
 from ppo.algorithm.agent import Agent
 from ppo.algorithm.components import (
     GateBatch,
@@ -17,10 +17,12 @@ from ppo.algorithm.components import (
     component_advantages,
     pair_advantages,
     remembered,
+    slot_advantages,
     slot_weights,
 )
 from ppo.algorithm.imitation import imitate
 from ppo.algorithm.losses import Batch, explained_variance
+from ppo.algorithm.mean_spread import limit_mean_spread
 from ppo.algorithm.not_finite import TOO_LARGE, NotFiniteError, Stateful, check_array, guarded
 from ppo.algorithm.outcomes import collected, feasible_first, merits, raw_rewards
 from ppo.algorithm.past import Past
@@ -153,6 +155,8 @@ class Learner:
     def _apply(self, trajectory: Trajectory, now: Schedule) -> dict[str, float]:
         """Makes the update of a training step, and takes in what it shows."""
         scalars = self.improve(trajectory, now, self.step)
+        if isinstance(self.config, SlotConfig):
+            scalars["charts/mean_spread"] = limit_mean_spread(self.policy, self.agent.theta, trajectory.obs)
         if self.config.norm_obs:
             self.obs_moments.update(_rows(trajectory.obs))
             check_array(self.step, "the running variance of the observations", self.obs_moments.m2)
@@ -181,7 +185,7 @@ class Learner:
         if isinstance(self.config, SlotConfig) and self.agent.policy.components > 1:
             return self._batch_of_components(obs, trajectory, now.rank_weight, self.config.density_bandwidth)
         if isinstance(self.config, SlotConfig):
-            advantages = _slot_advantages(trajectory, now.rank_weight, self.config.density_bandwidth)
+            advantages = slot_advantages(trajectory, now.rank_weight, self.config.density_bandwidth)
             return Batch(obs, _rows(trajectory.actions), _rows(trajectory.logprobs), _rows(advantages))
         assert isinstance(self.config, GAEConfig), "the only other kind"
         return self._batch_with_values(obs, trajectory, self.config, now.std_floor)
@@ -283,13 +287,6 @@ class Learner:
         values = f if g is None or not g.shape[1] else merits(f, g)
         theta = imitate(self.agent.policy, self.agent.theta, x, c, values, self.config.seed)
         self.agent.theta[:] = theta
-
-
-def _slot_advantages(trajectory: Trajectory, rank_weight: float, bandwidth: float) -> np.ndarray:
-    """Returns leave-one-out advantages ``[E, T]``, weighted so that all conditions count alike."""
-    advantages = leave_one_out_advantages(trajectory.objectives[:, 1:], trajectory.actions, rank_weight)
-    conditions = trajectory.obs[:, 0, trajectory.actions.shape[2] :]
-    return advantages * slot_weights(conditions, bandwidth)
 
 
 def _rows(array: np.ndarray) -> np.ndarray:
