@@ -32,7 +32,8 @@ def mean_spread(policy: Policy, obs: np.ndarray) -> float:
 def limit_mean_spread(policy: Policy, theta: np.ndarray, obs: np.ndarray) -> float:
     """Scales a policy's weights of the knobs down, in place, if the means of a slot lie too far apart.
 
-    What the policy does from the centre of the knobs, which is what a law does, does not change.
+    What the policy does from the centre of the knobs, which is what a law does, does not change. Where observations are
+    normalised, it is what the policy does from where the knobs are on average.
 
     Args:
         policy: a Gaussian one of a tuning problem.
