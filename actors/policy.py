@@ -102,10 +102,11 @@ class Policy:
         """Returns the mean of each component, ``[n, components, action_dim]``, for a policy of Gaussians."""
         return self._means(self._forward(obs)[: len(obs)])
 
-    def gaussian(self, obs: np.ndarray, component: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Returns means and standard deviations of a component, ``[n, action_dim]`` each."""
-        mean, log_std = self._gaussian(self._forward(obs)[: len(obs)], component)
-        return mean, np.exp(log_std)
+    def gaussians(self, obs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns means and standard deviations of the components in use, ``[n, live, action_dim]`` each."""
+        out = self._forward(obs)[: len(obs)]
+        means, log_stds = zip(*(self._gaussian(out, component) for component in self.live.tolist()), strict=True)
+        return np.stack(means, axis=1), np.exp(np.stack(log_stds, axis=1))
 
     def gate(self, obs: np.ndarray) -> np.ndarray:
         """Returns the log-probability of each component, ``[n, components]``; of those not in use, minus infinity."""

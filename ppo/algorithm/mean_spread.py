@@ -21,12 +21,8 @@ def mean_spread(policy: Policy, obs: np.ndarray) -> float:
         policy: a Gaussian one, of one or several components.
         obs: states of the slots, ``[E, T, obs_dim]``.
     """
-    rows = obs.reshape(-1, obs.shape[2])
-    variances = []
-    for component in policy.live.tolist():
-        mean, std = policy.gaussian(rows, component)
-        variances.append((mean / std).reshape(*obs.shape[:2], -1).var(axis=1).mean())
-    return float(np.sqrt(np.mean(variances)))
+    means, stds = policy.gaussians(obs.reshape(-1, obs.shape[2]))
+    return float(np.sqrt((means / stds).reshape(*obs.shape[:2], -1).var(axis=1).mean()))
 
 
 def limit_mean_spread(policy: Policy, theta: np.ndarray, obs: np.ndarray) -> float:
