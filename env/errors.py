@@ -19,15 +19,15 @@ class UsageError(Exception):
     The message names the flag, the value and what would be accepted.
     """
 
-
-class ContractError(UsageError, ValueError):
-    """A method of the user's gave something else than it must; the message names both. Nothing in it raised."""
-
     @classmethod
     def message_in(cls, line: str) -> str:
         """Returns the message of such an error, given the last line of its traceback; empty for that of any other."""
-        begin = f"{cls.__module__}.{cls.__qualname__}: "
-        return line.removeprefix(begin) if line.startswith(begin) else ""
+        begins = (f"{one.__module__}.{one.__qualname__}: " for one in (cls, *cls.__subclasses__()))
+        return next((line.removeprefix(begin) for begin in begins if line.startswith(begin)), "")
+
+
+class ContractError(UsageError, ValueError):
+    """A method of the user's gave something else than it must; the message names both. Nothing in it raised."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -65,15 +65,16 @@ class AutoPool(Pool):
         job: what drivers run.
         start: starts a pool of so many drivers.
         timeout: seconds that a task may take in this process; 0 for no limit.
+        far: whether the drivers are on the nodes of a cluster, and not on the cores of this process.
 
     Attributes:
         choice: what was chosen and why; empty until then.
     """
 
-    def __init__(self, job: Job, start: Callable[[int], DealingPool], timeout: float):
+    def __init__(self, job: Job, start: Callable[[int], DealingPool], timeout: float, far: bool = False):
         super().__init__(job, 0)
         self.choice = ""
-        self._start_pool = start
+        self._start_pool, self._far = start, far
         self._pool: Pool = ThreadPool(job, 0, timeout)
         self._measured: list[tuple[float, float]] = []
         self._snapshot: AnySnapshot | None = None
@@ -89,6 +90,11 @@ class AutoPool(Pool):
     def beside(self) -> bool:  # type: ignore[override]
         """Whether slots are run beside the caller of ``result``, as they are once there are drivers."""
         return self._pool.beside
+
+    @property
+    def held(self) -> int:
+        """See ``Pool``."""
+        return self._pool.held
 
     @property
     def failure(self) -> str:  # type: ignore[override]
@@ -123,7 +129,8 @@ class AutoPool(Pool):
         slots = self.job.slots(Kind.PLAN if self.job.planned[1] else Kind.COLLECT)  # of the rounds to come
         most = self.job.description.at_once or MAX_DRIVERS
         # No process is started to measure messages where a round is quick, or even free ones would gain nothing.
-        costs = Costs(wall, cpu, 0.0, cores())
+        costs = Costs(wall, cpu, 0.0, MAX_DRIVERS if self._far else cores())  # those of a cluster are not known yet
+        here = self._pool
         if wall * slots > 2 * ROLLOUT_SECONDS and costs.best(slots, most):
             try:
                 costs = self._start(costs, slots, most, snapshot)
@@ -132,6 +139,8 @@ class AutoPool(Pool):
                 self.drivers, self.choice = 0, f"no drivers, since none can be started ({reason})"
                 return
         self.choice = f"{self.drivers or 'no'} drivers, since {costs}"
+        if self._pool is not here:
+            here.close()
 
     def _start(self, costs: Costs, slots: int, most: int, snapshot: AnySnapshot) -> Costs:
         """Measures what a task costs, and changes over to driver processes if they pay. Returns all costs."""
@@ -140,9 +149,7 @@ class AutoPool(Pool):
         self.drivers = costs.best(slots, most)
         if self.drivers:
             pool = self._start_pool(self.drivers)
-            pool.failure = self._pool.failure
-            self._pool.close()
-            self._pool = pool
+            pool.failure, self._pool = self._pool.failure, pool
         return costs
 
     def _task_seconds(self, snapshot: AnySnapshot) -> tuple[float, int]:

@@ -131,6 +131,12 @@ class Pool(ABC):
         """Returns the shapes of the trajectories of a round of this kind."""
         return self._layouts[kind]
 
+    @property
+    def held(self) -> int:
+        """How many slots of a round its drivers may hold at a time that are under way, or not yet recorded."""
+        described = self.job.description
+        return (described.at_once or self.job.most_slots) if described.waits else max(self.drivers, 1)
+
     @abstractmethod
     def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
         """Deals out the slots of training step ``step`` under the policy of ``snapshot``, but for those recorded."""

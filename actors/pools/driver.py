@@ -18,10 +18,9 @@ from typing import Any
 
 from actors.job import Job
 from actors.pools import driver_process, protocol
-from actors.pools.environment import changed, packages_first
+from actors.pools.environment import changed, one_thread, packages_first
 from actors.pools.keeper import ENDS_SESSIONS, Keeper, end_session
 
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 PRELOADED = "actors.pools.preloaded"  # by its name, since to load it is to run it
 END_SECONDS = 0.5
 """How long a driver may take to end once it has closed its environments; one with threads of its own may never."""
@@ -158,7 +157,7 @@ _starting = threading.RLock()  # what is changed for the time of a start belongs
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
     """Starts children whose BLAS has one thread."""
-    with _starting, changed(dict.fromkeys(THREAD_LIMITS, "1")):
+    with _starting, one_thread():
         yield
 
 

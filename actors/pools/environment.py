@@ -3,9 +3,11 @@
 import contextlib
 import os
 import pathlib
+import threading
 from collections.abc import Iterator
 
 ROOT = str(pathlib.Path(__file__).parents[2])
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 PATH, SAFE, OURS = "PYTHONPATH", "PYTHONSAFEPATH", "tuninglaw"
 
 
@@ -22,6 +24,31 @@ def changed(values: dict[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+class _OneThread:
+    """Sets ``THREAD_LIMITS`` for as long as anyone needs it, and others may need it longer than who came first."""
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._open = threading.Lock(), 0, contextlib.ExitStack()
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if not self._users:
+                self._open.enter_context(changed(dict.fromkeys(THREAD_LIMITS, "1")))
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._open.close()
+
+
+one_thread = _OneThread()
+"""Holds to one thread BLAS and OpenMP of what is started or loaded meanwhile: their last bits may depend on it."""
 
 
 def packages_first() -> dict[str, str]:

@@ -29,6 +29,10 @@ def make_pool(
         timeout: seconds of ``--driver-timeout``; 0 for none.
         patience: seconds of ``--close-timeout``.
         address: of a Ray cluster, as ``--ray-address`` gives it.
+
+    Raises:
+        UsageError: the drivers cannot work, or there is no such cluster.
+        DriverError: a driver cannot make its environments, or cannot be started.
     """
     if drivers == "auto" and job.description.at_once == 1:  # nothing is to be measured, nor a second objective made
         drivers = 0
@@ -40,7 +44,13 @@ def make_pool(
         assert drivers != "auto", "the configuration is checked"
         return ThreadPool(_shared(job, drivers), drivers, timeout)
     start = functools.partial(_start, job, backend, timeout, patience, address)
-    return AutoPool(job, start, timeout) if drivers == "auto" else start(drivers)
+    if drivers != "auto":
+        return start(drivers)
+    if backend == "ray":
+        from actors.pools.cluster.connection import check_reachable
+
+        check_reachable(address)  # a mistake is told at once, and not when drivers turn out to pay
+    return AutoPool(job, start, timeout, backend == "ray")
 
 
 def _start(job: Job, backend: str, timeout: float, patience: float, address: str | None, drivers: int) -> DealingPool:

@@ -122,6 +122,11 @@ class Lane(Pool):
     def layout(self, kind: Kind) -> Layout:
         return self._shared.pool.layout(kind)
 
+    @property
+    def held(self) -> int:
+        """See ``Pool``; they may all be of the same run."""
+        return self._shared.pool.held
+
     def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
         assert isinstance(snapshot, Snapshot), "a run has one policy"
         self._shared.wanted[self._number] = Wanted(kind, step, snapshot, record)

@@ -23,6 +23,7 @@ from actors.pools.base import (
     rest_of,
     shares,
 )
+from actors.pools.environment import one_thread
 from actors.pools.failed_slots import FailedSlots
 from actors.pools.limits import TookTooLongError, time_limit
 from actors.rollout import Collector
@@ -155,8 +156,8 @@ def _next(collector: Collector, task: Task, parts: Iterator[Trajectory], limit: 
 class ThreadPool(Pool):
     """Drivers as threads of this process: the thesis's pseudo-distributed mode. Without drivers, no threads at all.
 
-    BLAS is held to one thread for as long as the pool is open, as in driver processes: the number of threads may
-    change the last bits of a product.
+    BLAS is held to one thread for as long as the pool is open, as in driver processes, and so is that of programs that
+    f starts and of libraries that it loads: the number of threads may change the last bits of a product.
 
     Args:
         job: what drivers run.
@@ -173,7 +174,9 @@ class ThreadPool(Pool):
         self._threads = DaemonThreads(drivers, "driver") if drivers else None
         self.beside = drivers > 0
         self._abandoned = 0
-        self._blas = threadpool_limits(1, "blas")
+        self._limits = contextlib.ExitStack()
+        self._limits.enter_context(threadpool_limits(1, "blas"))
+        self._limits.enter_context(one_thread())
         self._round: _Round | None = None
 
     def submit(self, step: int, snapshot: AnySnapshot, kind: Kind, record: Record | None = None) -> None:
@@ -282,9 +285,9 @@ class ThreadPool(Pool):
 
     def close(self) -> None:
         stuck = self._round.running if self._round else {}  # of threads that cannot be ended
-        if self._threads:
-            self._threads.close(len(stuck) + self._abandoned)
-        for collector in self._collectors:
-            if collector.driver not in stuck:
-                collector.close()
-        self._blas.restore_original_limits()
+        with self._limits:
+            if self._threads:
+                self._threads.close(len(stuck) + self._abandoned)
+            for collector in self._collectors:
+                if collector.driver not in stuck:
+                    collector.close()

@@ -268,10 +268,11 @@ class Learner:
         return all(name in state and state[name].shape == array.shape for name, array in ours.items())
 
     def warm_start(self, state: State) -> None:
-        """Takes over the parameters, and the observation normaliser that they were trained with."""
+        """Takes over the parameters, and the units of observations and rewards that they were trained with."""
         self.live = state.get("live", self.live).copy()
         self.agent.warm_start(part_of("agent", state))
         self.obs_moments.restore(part_of("obs_moments", state))
+        self.return_moments.restore(part_of("return_moments", state))
 
     def imitate(self, x: np.ndarray, c: np.ndarray, f: np.ndarray, g: np.ndarray | None = None) -> None:
         """Starts from the best of evaluations.

@@ -33,8 +33,9 @@ class Config:
     training_steps: int | None = None
     """Training steps: broadcast, collect, train (tuning: 5000; control: as many as --env-steps suffice for)."""
     env_steps: int | None = None
-    """Time steps that training may take; sets the training steps, the slots of each and the learning rate (1,000,000;
-    --training-steps alone changes the number of steps, not what each is) (control)."""
+    """Time steps that training may take; sets the training steps, the slots and minibatches of each, the learning rate,
+    the initial std and lambda (1,000,000; --training-steps alone changes the number of steps, not what each is)
+    (control)."""
     lag: int = 0
     """Training steps by which the policy that collects is older than the one that learns, so that drivers collect while
     the learner learns (usual: 0 or 1)."""

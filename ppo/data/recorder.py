@@ -50,8 +50,8 @@ class Recorder:
         self._measured: list[float] = []  # seconds of an evaluation, of each trajectory of the current round
         self._round = Kind.COLLECT, 0
 
-    def begin(self, kind: Kind, step: int, snapshot: Snapshot, drivers: int | None) -> None:
-        """Opens a round that so many drivers will run; None where its points are asked, and none is under way.
+    def begin(self, kind: Kind, step: int, snapshot: Snapshot, held: int | None) -> None:
+        """Opens a round whose drivers hold so many slots at a time; None where its points are asked, by nobody.
 
         Raises:
             UsageError: the archive is another run's, or cannot be written to.
@@ -62,15 +62,9 @@ class Recorder:
         missing = self._job.slots(kind) - sum(map(len, self.trajectories))
         self.slot_by_slot = self._seconds >= SLOW_SECONDS
         self._measured.clear()
-        if missing and self._tuning and drivers is not None:
-            self.archive.begin(kind, step, missing, self._in_flight(missing, drivers), self._job.evaluations(kind))
-
-    def _in_flight(self, missing: int, drivers: int) -> int:
-        """Returns how many slots can be in flight in a round of so many."""
-        described = self._job.description
-        if described.waits:
-            return min(missing, described.at_once or missing)
-        return max(drivers, 1) if self.slot_by_slot else missing
+        if missing and self._tuning and held is not None:
+            in_flight = min(held, missing) if self.slot_by_slot or self._job.description.waits else missing
+            self.archive.begin(kind, step, missing, in_flight, self._job.evaluations(kind))
 
     def arrived(self, trajectory: Trajectory) -> None:
         """Keeps a trajectory: written at once where f is slow, and at the end of the round where it is quick."""

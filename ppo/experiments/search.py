@@ -160,9 +160,10 @@ def of_defaults(search: Search, study: Any) -> Any:
 
 
 def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
-    """Returns the better one of the best trial and that of the defaults, by seeds that no trial was chosen by.
+    """Returns the best one of the best trial and that of the defaults, by seeds that no trial was chosen by.
 
-    The study keeps their scores, and a trial that diverges has none.
+    The study keeps their scores, and a trial that diverges has none. Trials that were the best one in earlier calls are
+    compared as well, so that a search that goes on gives nothing worse than before.
     """
     study = search.study()
     first, best = of_defaults(search, study), study.best_trial
@@ -178,7 +179,8 @@ def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
         found = scores[attribute(one.number)]
         return float("inf") if found is None else sign * found
 
-    return min((best, first), key=cost)
+    others = (one for one in finished(study) if attribute(one.number) in scores and one.number != first.number)
+    return min((best, *others, first), key=cost)
 
 
 def outcome(search: Search, chosen: Any) -> str:
@@ -187,10 +189,13 @@ def outcome(search: Search, chosen: Any) -> str:
     first, best = of_defaults(search, study), study.best_trial
     if first is None or best.number == first.number:
         return f"best trial: number {best.number}, {best.value:.6g}{', the defaults' if first is not None else ''}"
-    fresh = {one.number: study.user_attrs[attribute(one.number)] for one in (first, best)}
+    fresh = {one.number: study.user_attrs[attribute(one.number)] for one in (first, best, chosen)}
     scores = {number: "diverged" if found is None else f"{found:.6g}" for number, found in fresh.items()}
     told = f"with fresh seeds {scores[best.number]}, and the defaults {scores[first.number]}"
-    verdict = "" if chosen.number == best.number else "; so the defaults are kept"
+    kept = "the defaults are kept"
+    if chosen.number != first.number:
+        kept = f"number {chosen.number} is kept, {scores[chosen.number]}"
+    verdict = "" if chosen.number == best.number else f"; so {kept}"
     return f"best trial: number {best.number}, {best.value:.6g}; {told}{verdict}"
 
 

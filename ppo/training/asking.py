@@ -187,7 +187,8 @@ class Asks:
         if not len(before):
             raise UsageError(f"id {name}: no point of this run has it{nearest(name, open_rows)}")
         row = _with_answer(before[0].copy(), name, answer, self.job.description)
-        late = known[(known["kind"] == LATE) & (known["slot"] == place_of(known, name))]
+        place = place_of(row, self.job, self.config.training_steps)
+        late = known[(known["kind"] == LATE) & (known["slot"] == place)]
         if len(late):
             before = late
         parts = [part for part in ("f", "g", "c") if part in (known.dtype.names or ())]
@@ -195,15 +196,16 @@ class Asks:
             return None
         if before[0]["f"] != SKIPPED:
             raise UsageError(f"id {name}: was told before as {before[0]['f']:.9g}, and cannot be another value now")
-        row["kind"], row["step"], row["slot"] = LATE, self.learner.step, place_of(known, name)
+        row["kind"], row["step"], row["slot"] = LATE, self.learner.step, place
         return row
 
 
-def place_of(known: np.ndarray, name: str) -> int:
-    """Returns the place of a skipped point among all that were skipped, in the order of their keys."""
-    skipped = in_order(known[known["f"] == SKIPPED])
-    names = [key_name(row) for row in skipped]
-    return names.index(name) if name in names else -1
+def place_of(row: np.void, job: Job, training_steps: int) -> int:
+    """Returns the place of a point among all that a run could ask, in the order of their keys."""
+    length = 1 + max(job.evaluations(kind) for kind in Kind)
+    width = length * max(job.slots(kind) for kind in Kind)
+    before = int(row["kind"]) * (training_steps + 1) + int(row["step"])
+    return before * width + int(row["slot"]) * length + int(row["time_step"])
 
 
 def _with_answer(row: np.void, name: str, answer: Any, described: Description) -> np.void:

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from actors.job import Job, Kind
 from actors.policy import Policy
@@ -94,6 +95,7 @@ def check_later(config: ResolvedConfig, files: RunDir, snapshot: Snapshot) -> Ch
     job = make_job(config, None, run_dir=files.path)
     archive = RunArchive(config, job, files.path, f"RUN_DIR {files.shown}")
     with (
+        threadpool_limits(1, "blas"),  # as in a training, so that the constant knobs have the same bits
         configured_pool(job, config) as pool,
         archive.recording(lambda kind, evaluations: None) as recorder,
     ):

@@ -106,7 +106,7 @@ class Rounds:
         self._round = kind, step, time.monotonic()
         try:
             if self.recorder:
-                self.recorder.begin(kind, step, snapshot, None if self.pool.asks else self.pool.drivers)
+                self.recorder.begin(kind, step, snapshot, None if self.pool.asks else self.pool.held)
             with self._timing.marked("broadcast"):
                 self.pool.submit(step, snapshot, kind, self.recorder)
         except BaseException:

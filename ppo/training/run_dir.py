@@ -76,11 +76,13 @@ class RunDir:
     Attributes:
         path: the same wherever the program goes, as an environment may make it.
         shown: as it was given, for messages.
+        made: whether ``create`` has made the directory of a run here.
         rows: of ``metrics.csv``, as far as they were read or written.
     """
 
     def __init__(self, path: str | pathlib.Path):
         self.shown, self.path = pathlib.Path(path), pathlib.Path(path).absolute()
+        self.made = False
         self.rows: list[Row] = []
         self._columns: list[str] = []
         self._metrics_durable = True
@@ -99,7 +101,7 @@ class RunDir:
         Raises:
             UsageError: it cannot be made, or another run has begun in it.
         """
-        made = not self.path.exists()
+        absent = [one for one in (self.path, *self.path.parents) if not one.exists()]
         try:
             make_directories(self.path)
             write_new(self.path / "config.json", config.to_json().encode())
@@ -107,12 +109,14 @@ class RunDir:
                 self.write_law(limit.start, About(limit=limit.within), START_LAW)
         except FileExistsError:
             raise UsageError(f"--run-dir {self.shown}: another run has just begun in it") from None
-        except OSError as error:
+        except (OSError, UsageError) as error:
             with contextlib.suppress(OSError):
                 (self.path / "config.json").unlink(missing_ok=True)
-                if made:
-                    self.path.rmdir()
-            raise UsageError(f"--run-dir {self.shown}: cannot be made ({error.strerror})") from None
+                for one in absent:
+                    one.rmdir()
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"--run-dir {self.shown}: cannot be made ({reason})") from None
+        self.made = True
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

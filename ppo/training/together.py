@@ -50,9 +50,14 @@ def train_together(
         for config, files in zip(configs, places, strict=True)
     ]
     if left := [trainer for trainer in trainers if not finished(trainer)]:
-        begin = (lambda: None) if resume else (lambda: write_seeds(listed, [config.seed for config in configs]))
-        runs = SideBySide(left, shown.quiet, begin)
-        with undone_by_mistake(left, resume, listed / LISTED), runs, told_how_to_go_on(root):
+        lists: list[pathlib.Path] = []
+
+        def begin() -> None:
+            write_seeds(listed, [config.seed for config in configs])
+            lists.append(listed / LISTED)
+
+        runs = SideBySide(left, shown.quiet, (lambda: None) if resume else begin)
+        with undone_by_mistake(left, resume, lists), runs, told_how_to_go_on(root):
             while not runs.complete:
                 _check_interrupted(interrupted, f"after training step {runs.done} of each seed", root)
                 runs.step()

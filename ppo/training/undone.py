@@ -20,16 +20,17 @@ ON_REQUEST = ("profile*.txt", "events.out.tfevents.*")
 
 @contextlib.contextmanager
 def undone_by_mistake(
-    trainers: "Sequence[Trainer]", resume: bool, listed: pathlib.Path | None = None
+    trainers: "Sequence[Trainer]", resume: bool, lists: Sequence[pathlib.Path] | None = None
 ) -> Iterator[None]:
     """Removes what a training wrote if the first of what it ran was a breach of contract, so that nothing was paid for.
 
-    Of several seeds it is also removed where not all of them could be begun.
+    Of several seeds it is also removed where not all of them could be begun. What another process has made in the same
+    place at the same time is left alone.
 
     Args:
         trainers: the training, whose context lies within this one, or those of several seeds.
         resume: whether it goes on with a run.
-        listed: the file that lists several seeds; None for a single run.
+        lists: the file that lists several seeds, once this process has written it; None for a single run.
 
     Raises:
         UsageError: it was; the text is that of the breach.
@@ -39,11 +40,13 @@ def undone_by_mistake(
     try:
         yield
     except (DriverError, UsageError, OSError) as error:
-        mistake = getattr(error, "mistake", "") or (listed and not all(hasattr(one, "rounds") for one in trainers))
-        if not mistake or resume or any(one.learner.step or _paid(one.files) for one in trainers):
+        cut = lists is not None and not all(hasattr(one, "rounds") for one in trainers)
+        mistake = cut or bool(getattr(error, "mistake", ""))
+        ours = [one.files for one in trainers if one.files.made]
+        if not mistake or resume or any(one.learner.step for one in trainers) or any(map(_paid, ours)):
             raise
-        made = [file for path in paths for pattern in (*WRITTEN, *ON_REQUEST) for file in path.glob(pattern)]
-        for file in [*made, *([listed] if listed else [])]:
+        made = [file for one in ours for pattern in (*WRITTEN, *ON_REQUEST) for file in one.path.glob(pattern)]
+        for file in [*made, *(lists or ())]:
             file.unlink(missing_ok=True)
         for one in sorted(absent, key=lambda path: len(path.parts), reverse=True):
             with contextlib.suppress(OSError):  # something else is in it

@@ -38,10 +38,7 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # they would be sent to Ray's makers
     os.environ.setdefault("RAY_timeout_ms_task_wait_for_death_info", WHY_MILLISECONDS)  # 1000 unless it is set
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of what it may do one day
-    try:
-        import ray
-    except ImportError:
-        raise UsageError("--backend ray: Ray is not installed; pip install 'tuninglaw[cluster]'") from None
+    ray = _library()
     if ray.is_initialized():
         if _ours in (None, (address, runtime_env)):
             return ray
@@ -55,6 +52,29 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
             ray.shutdown()  # it may have come half way
             raise UsageError(f"{_told(address, ray, error)} ({' '.join(str(error).split())})") from error
     _ours = address, runtime_env
+    return ray
+
+
+def check_reachable(address: str | None) -> None:
+    """Checks that Ray is installed, and that something answers at an address.
+
+    Raises:
+        UsageError: it is not, or nothing does.
+    """
+    _library()
+    _check_answers(address)
+
+
+def _library() -> Any:
+    """Returns Ray.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("--backend ray: Ray is not installed; pip install 'tuninglaw[cluster]'") from None
     return ray
 
 

@@ -2,8 +2,11 @@
 
 import itertools
 import multiprocessing
+import os
 import re
+import sys
 import time
+import types
 
 import gymnasium
 import numpy as np
@@ -15,7 +18,7 @@ from actors.pools.auto import AutoPool, Costs
 from actors.pools.factory import make_pool
 from actors.pools.processes import ProcessPool
 from actors.pools.threads import ThreadPool
-from env import Problem
+from env import Problem, UsageError
 from tests.actors.mixtures import mixture, random_plan
 from tests.actors.pools.rounds import EVAL_STARTS, job, run, same, snapshot
 from tests.problems import Quadratic
@@ -169,3 +172,39 @@ def test_one_evaluation_at_once_is_made_in_this_process():
 def test_the_least_costs_among_as_many_drivers_as_there_may_be():
     costs = Costs(slot=60e-3, cpu=1e-5, task=3e-4, cores=2)
     assert [costs.best(64, most) for most in (1, 2, 5, 64, 1000)] == [0, 2, 5, 64, 64]
+
+
+class CannotClose(SlowEnv):
+    """Its ``close`` raises an exception once it has been stepped through."""
+
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        return super().step(action)
+
+    def close(self):
+        if self.steps and os.environ.get("LAMP"):
+            raise OSError("the lamp is stuck")
+
+
+def test_what_cannot_be_closed_as_drivers_take_over_keeps_its_traceback_and_they_go_on():
+    a_job = Job(Problem(f"{__name__}:CannotClose", time_steps=10), "env", 8, 0, 4, 10, eval_episodes=1)
+    pool = make_pool(a_job, "auto", "process", 30)
+    snap = snapshot(0, obs_dim=2, action_dim=1)
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(OSError, match="the lamp is stuck"):
+        patched.setenv("LAMP", "1")
+        for step in range(6):
+            run(pool, step, snap=snap)
+    assert pool.drivers > 0 and pool._pool.beside
+    assert run(pool, 7, snap=snap)[0].slots.tolist() == list(range(4))
+    pool.close()
+
+
+def test_a_cluster_that_does_not_answer_is_told_before_anything_is_measured(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", types.ModuleType("ray"))
+    with pytest.raises(UsageError, match=r"--ray-address nohost\.invalid:6379: nothing answers there"):
+        make_pool(job(), "auto", "ray", 30, address="nohost.invalid:6379")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match="Ray is not installed"):
+        make_pool(job(), "auto", "ray", 30)

@@ -323,3 +323,37 @@ def test_a_replaced_driver_that_starts_late_does_not_join(expected):
         pool._handle(Event(fleet.handles[0], protocol.READY))
         assert [driver.handle for driver in pool._roster.drivers] == fleet.handles[1:]
         assert same(run(pool, 0)[0], expected[0])
+
+
+def test_a_cluster_may_take_a_while_until_it_has_a_first_driver(expected):
+    def script(fleet, timeout):
+        if any(one.answers and not one.ended for one in fleet.handles):
+            return None
+        fleet.time += timeout / 2
+        fleet.room += fleet.time > 40
+        return []
+
+    fleet = FakeFleet(script, room=0)
+    fleet.far = True
+    with DealingPool(job(), fleet, 1, 5.0) as pool:
+        assert 40 < fleet.time < 60
+        assert same(run(pool, 0)[0], expected[0])
+        pool._handle(Event(fleet.handles[0], None, left=True))
+        fleet.room = -1  # no room any more
+        fleet.start = lambda index: None
+        with pytest.raises(DriverError, match="there has been no driver for --driver-timeout 5 s"):
+            run(pool, 1)
+    fleet = FakeFleet(script, room=-100)
+    fleet.far, fleet.start = True, lambda index: None
+    with pytest.raises(DriverError, match="there has been no driver for 60 s, while one may begin"):
+        DealingPool(job(), fleet, 1, 5.0)
+
+
+@pytest.mark.parametrize(("far", "env", "held"), [(False, "Quadratic", 2), (True, "Quadratic", 4), (True, "Waits", 10)])
+def test_how_many_slots_drivers_hold(far, env, held):
+    fleet = FakeFleet()
+    fleet.far = far
+    with DealingPool(
+        job("tests.waiting:Waits" if env == "Waits" else "tests.problems:Quadratic"), fleet, 2, 60.0
+    ) as pool:
+        assert pool.held == held

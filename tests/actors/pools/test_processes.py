@@ -14,7 +14,7 @@ import pytest
 from actors.critic import Critic
 from actors.job import Job, Kind
 from actors.pools.base import DriverError
-from actors.pools.driver import THREAD_LIMITS
+from actors.pools.environment import THREAD_LIMITS
 from actors.pools.factory import make_pool
 from env import Problem, UsageError
 from tests.actors.mixtures import mixture, random_critic, random_plan

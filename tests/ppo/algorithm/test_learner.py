@@ -7,6 +7,7 @@ import pytest
 
 from actors import Policy, Snapshot
 from actors.job import Kind, Task
+from actors.policy import normalise
 from actors.rollout import Collector
 from ppo import Config, resolve
 from ppo.algorithm.learner import Learner, explained_variance, policy_spec, raw_rewards
@@ -38,6 +39,19 @@ def test_drivers_and_learner_have_equal_logprobs(env, std):
     for _ in range(5):
         scalars = learner.learn(collect(learner, collector))
         assert scalars["losses/initial_logratio"] < 1e-5
+
+
+def test_a_warm_start_has_the_units_of_observations_rewards_and_values():
+    learner, collector = learner_and_collector(env="Pendulum-v1", time_steps=50, episodes=6)
+    for _ in range(2):
+        learner.learn(collect(learner, collector))
+    begun, _ = learner_and_collector(env="Pendulum-v1", time_steps=50, episodes=6)
+    begun.warm_start(learner.state())
+    rewards, ends = np.ones((1, 3)), np.array([[False, False, True]])
+    given = [one._scaled(rewards, ends, one.config) for one in (learner, begun)]
+    assert np.array_equal(*given)
+    obs = np.ones((2, 3))
+    assert np.array_equal(*(one.agent.values(normalise(obs, *one._normaliser)) for one in (learner, begun)))
 
 
 def test_a_snapshot_without_the_normaliser_breaks_the_ratio():

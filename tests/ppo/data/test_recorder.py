@@ -47,8 +47,8 @@ class Kept:
     def contents(self):
         return read_archive(self.path, "run")
 
-    def begin(self, kind=Kind.COLLECT, step=0, drivers=2):
-        self.recorder.begin(kind, step, snapshot(step), drivers)
+    def begin(self, kind=Kind.COLLECT, step=0, held=2):
+        self.recorder.begin(kind, step, snapshot(step), held)
 
     def arrive(self, start, stop, seconds, step=0):
         trajectory = collected(self.job, step=step, start=start, stop=stop)
@@ -131,10 +131,10 @@ def test_a_round_in_which_nothing_arrived_says_nothing_of_the_time(kept):
     assert kept.recorder.slot_by_slot
 
 
-@pytest.mark.parametrize(("last", "drivers", "lost"), [(SLOW, 2, 2), (SLOW, 0, 1), (SLOW, 16, 10), (QUICK, 2, 10)])
-def test_what_a_kill_would_cost_is_noted_before_a_round(last, drivers, lost, kept):
+@pytest.mark.parametrize(("last", "held", "lost"), [(SLOW, 2, 2), (SLOW, 1, 1), (SLOW, 16, 10), (QUICK, 2, 10)])
+def test_what_a_kill_would_cost_is_noted_before_a_round(last, held, lost, kept):
     kept.round(last)
-    kept.begin(step=1, drivers=drivers)
+    kept.begin(step=1, held=held)
     assert kept.contents.lost == lost * PER_SLOT
     kept.arrive(0, 10, last, step=1)
     kept.recorder.end(True)
@@ -156,7 +156,7 @@ def test_what_is_paid_is_counted_as_it_arrives(kept):
 def test_slots_that_were_recorded_are_played_back_and_counted(tmp_path):
     rows = round_rows(JOB)
     kept = Kept(tmp_path, rows=rows[np.isin(rows["slot"], [0, 1, 4])])
-    kept.begin(drivers=4)
+    kept.begin(held=4)
     assert [part.slots.tolist() for part in kept.recorder.trajectories] == [[0, 1], [4]]
     assert kept.paid == [(Kind.COLLECT, 9)]
     assert kept.contents.lost == 4 * PER_SLOT

@@ -77,6 +77,19 @@ def test_the_best_trial_must_be_better_with_fresh_seeds(tmp_path):
         assert ("so the defaults are kept" in outcome(search, chosen)) == (number == 0)
 
 
+def test_a_search_that_goes_on_gives_nothing_worse_than_before(tmp_path):
+    search = Search(SMALL, 2, tmp_path, ())
+    tune(search, 1, jobs=1, quiet=True)
+    study = search.study()
+    for value in (-1.0, -2.0):
+        study.tell(study.ask(search.space()), value)
+    for number, found in ((0, 0.5), (1, 0.1), (2, 0.3)):
+        study.set_user_attr(attribute(number), found)
+    chosen = searching.better_with_fresh_seeds(search, 1)
+    assert (study.best_trial.number, chosen.number) == (2, 1)
+    assert outcome(search, chosen).endswith("fresh seeds 0.3, and the defaults 0.5; so number 1 is kept, 0.1")
+
+
 def test_the_defaults_are_tried_again_where_their_trial_was_cut(tmp_path):
     search = Search(SMALL, 1, tmp_path, ())
     study = search.study()

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from actors.pools.driver import THREAD_LIMITS
+from actors.pools.environment import THREAD_LIMITS
 from env import Problem, TempControlEnv, UsageError
 from ppo.experiments.stable_baselines3 import LeanAckley, LeanTempControl, PeerSetup, StableBaselines3PPO
 
@@ -65,7 +65,7 @@ def test_its_learning_rate_falls_over_all_training_however_cut():
 THREADS = """
 import os
 import gymnasium, numpy as np
-from actors.pools.driver import THREAD_LIMITS
+from actors.pools.environment import THREAD_LIMITS
 from ppo.experiments.stable_baselines3 import vec_env
 
 

@@ -100,6 +100,21 @@ def test_failed_and_skipped_points_are_told_apart_and_late_ones_join_the_next_ro
     assert (rows["f"] == SKIPPED).sum() == 2
 
 
+def test_a_late_answer_is_one_points_whatever_else_is_skipped_after_it(tmp_path):
+    with Trainer(CONFIG, tmp_path / "run", quiet=True) as trainer:
+        names = sorted((point.id for point in trainer.ask()), key=lambda name: int(name.split("-")[2]))
+        first, second = names[3], names[5]
+        trainer.tell({second: "skipped"})
+        trainer.tell({second: 1.2})
+        trainer.tell({first: "skipped"})
+        trainer.tell({second: 1.2, first: 1.2})
+        with pytest.raises(UsageError, match=f"id {first}: was told before as 1.2"):
+            trainer.tell({first: 7.0})
+    late = read_archive(tmp_path / "run" / "archive.bin", "run").rows
+    late = late[late["kind"] == LATE]
+    assert late["f"].tolist() == [1.2, 1.2] and len({row["slot"].item() for row in late}) == 2
+
+
 def test_late_answers_give_the_same_bits_in_any_order_and_after_a_resume(tmp_path):
     digests = set()
     for name, order in (("a", 1), ("b", -1)):

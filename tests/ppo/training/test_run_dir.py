@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import types
 
 import numpy as np
 import pytest
@@ -82,6 +83,22 @@ def test_two_runs_do_not_share_a_directory(tmp_path, monkeypatch):
     train(SMALL, tmp_path, quiet=True, pictures=False)
     with pytest.raises(UsageError, match="another run has just begun in it"):
         train(SMALL, tmp_path, quiet=True, pictures=False)
+
+
+def test_a_directory_that_cannot_be_made_whole_is_not_made(tmp_path, monkeypatch):
+    config, start = resolve(Config(env="branin")), object()
+
+    def write_law(self, snapshot, about, name):
+        assert snapshot is start
+        raise UsageError(f"{self.shown / name}: cannot be written (No space left on device)")
+
+    monkeypatch.setattr(RunDir, "write_law", write_law)
+    files = RunDir(tmp_path / "deep" / "run")
+    with pytest.raises(UsageError, match=r"--run-dir .*run: cannot be made \(.*No space left on device\)"):
+        files.create(config, types.SimpleNamespace(start=start, within=None))
+    assert list(tmp_path.iterdir()) == [] and not files.made
+    files.create(config)
+    assert files.made
 
 
 def test_a_default_directory_is_one_that_is_not_there(tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ from ppo.train import train, train_seeds
 from ppo.training.rounds import Rounds
 from ppo.training.run_dir import RunDir
 from ppo.training.seeds import listed_seeds, parse_seeds, seeds_table
+from ppo.training.side_by_side import SideBySide
 from tests.actors.mixtures import mixture
 from tests.ppo.algorithm.model.quick import quick
 from tests.ppo.configs import TEMP_CONTROL
@@ -351,6 +352,25 @@ def test_a_start_that_fails_leaves_nothing(tmp_path, monkeypatch):
         with pytest.raises(UsageError, match="from 1 to 100 seeds, each once"):
             train_seeds(CONFIG, wrong, tmp_path / "all", **QUIET)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_starts_in_one_place_the_second_leaves_the_first_alone(tmp_path, monkeypatch):
+    root, begun = tmp_path / "all", {}
+    original = SideBySide.__enter__
+
+    def enter(self):  # another process begins while this one starts its drivers
+        if not begun:
+            begun["first"] = True
+            begin(root)  # and has paid for nothing yet
+            begun["files"] = sorted(path for path in root.rglob("*"))
+        return original(self)
+
+    monkeypatch.setattr(SideBySide, "__enter__", enter)
+    for place in ("ppo.training.together", "ppo.training.trainer"):
+        monkeypatch.setattr(f"{place}.check_free", lambda path: None)
+    with pytest.raises(UsageError, match="other runs have just begun in it"):
+        train_seeds(CONFIG, SEEDS, root, **QUIET)
+    assert sorted(path for path in root.rglob("*")) == begun["files"] != []
 
 
 def test_each_run_goes_on_with_its_own_settings(tmp_path, command):
