@@ -20,7 +20,7 @@ from typing import Any
 from actors.job import Job, Kind, Task
 from actors.pools import protocol
 from actors.pools.base import WATCH_SECONDS, DriverError, Pool, Record, RoundResult, StoppedError, shares_by_run
-from actors.pools.fleet import Event, Fleet, Handle
+from actors.pools.fleet import BEGIN_SECONDS, Event, Fleet, Handle
 from actors.pools.roster import Driver, Roster
 from actors.pools.round import Round, tasks_worth_dealing
 from actors.snapshots import AnySnapshot
@@ -30,8 +30,6 @@ from env.errors import UsageError
 MAX_FAILURES = 5
 """How often a slot may lose its driver, or a start may fail in a row, before the run gives up, or the slot has failed
 where the job keeps failures."""
-BEGIN_SECONDS = 60.0
-"""How long a cluster may take, at the least, until it has a first driver: what nodes need may have to be installed."""
 
 
 class RemoteError(Exception):
@@ -64,8 +62,7 @@ class DealingPool(Pool):
         self._rounds = 0
         self._slot_costs: dict[Kind, tuple[float, float]] = {}  # of the last round: mean seconds, and their spread
         self._failed_starts, self._closed = 0, False
-        self._alone_for = max(timeout, BEGIN_SECONDS) if fleet.far and timeout else timeout
-        self._alone_until = self._deadline(self._alone_for)
+        self._alone_until = self._deadline(BEGIN_SECONDS if fleet.far else 0.0)
         try:
             self._fill()
             while not self._roster.all_ready:
@@ -136,10 +133,9 @@ class DealingPool(Pool):
         """See ``Pool``; drivers that are far hold the next task as well."""
         return self.job.most_slots if self.job.description.waits else self.drivers * (1 + self._fleet.far)
 
-    def _deadline(self, seconds: float | None = None) -> float:
-        """Returns when so many seconds will have passed, those of the time-out if none are given; never for 0."""
-        limit = self._timeout if seconds is None else seconds
-        return self._fleet.now() + limit if limit else float("inf")
+    def _deadline(self, least: float = 0.0) -> float:
+        """Returns when the time-out will have passed, or ``least`` seconds if those are more."""
+        return self._fleet.now() + max(self._timeout, least) if self._timeout else float("inf")
 
     def _fill(self) -> None:
         """Starts drivers in all vacant places that there is room for."""
@@ -196,8 +192,7 @@ class DealingPool(Pool):
             self._replace(late, f"took longer than --driver-timeout {self._timeout:g} s")
         self._fill()
         if not len(self._roster) and self._fleet.now() >= self._alone_until:
-            least = f"{self._alone_for:g} s, while one may begin" if self._alone_for > self._timeout else ""
-            raise DriverError(f"there has been no driver for {least or f'--driver-timeout {self._timeout:g} s'}")
+            raise DriverError(f"there has been no driver for longer than --driver-timeout {self._timeout:g} s")
 
     def _handle(self, event: Event) -> None:
         """Handles what came from one driver."""
@@ -283,7 +278,7 @@ class DealingPool(Pool):
             self._failed_starts += 1
             times = self._failed_starts
         self._roster.remove(driver)
-        self._alone_for, self._alone_until = self._timeout, self._deadline()
+        self._alone_until = self._deadline()
         self._replaced.add(driver.handle)
         driver.handle.end()
         if times >= MAX_FAILURES:

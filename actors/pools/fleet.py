@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+BEGIN_SECONDS = 60.0
+"""How long a cluster may take, at the least, until it has a first driver: what nodes need may have to be installed."""
+
 
 class Handle(Protocol):
     """The learner's end of one driver.

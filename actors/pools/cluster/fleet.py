@@ -15,8 +15,8 @@ from actors.pools.cluster.connection import connect
 from actors.pools.cluster.node import Node, NodeHandle, places_of
 from actors.pools.cluster.travel import runtime_env, sent
 from actors.pools.cluster.versions import difference, kernel_variables, versions
-from actors.pools.dealing import BEGIN_SECONDS, DealingPool, RemoteError
-from actors.pools.fleet import Event
+from actors.pools.dealing import DealingPool, RemoteError
+from actors.pools.fleet import BEGIN_SECONDS, Event
 from actors.pools.processes import CLOSE_SECONDS, fewer
 from env.errors import UsageError
 
