@@ -261,7 +261,7 @@ def read_message(case: Case, given: tuple[str, bytes]) -> None:
 class OneDriver:
     """In the place of a fleet, and of the handle of its driver, which is ready."""
 
-    clock_ahead = 0.0
+    clock_ahead, far = 0.0, False
 
     def start(self, index: int) -> Any:
         return self

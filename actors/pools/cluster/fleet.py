@@ -16,7 +16,7 @@ from actors.pools.cluster.node import Node, NodeHandle, places_of
 from actors.pools.cluster.travel import runtime_env, sent
 from actors.pools.cluster.versions import difference, kernel_variables, versions
 from actors.pools.dealing import DealingPool, RemoteError
-from actors.pools.fleet import BEGIN_SECONDS, Event
+from actors.pools.fleet import Event
 from actors.pools.processes import CLOSE_SECONDS, fewer
 from env.errors import UsageError
 
@@ -157,8 +157,7 @@ class RayFleet:
 
     def _silent(self, node: Node) -> bool:
         """Returns whether an agent has not answered for too long."""
-        limit = self._timeout if node.ready else max(self._timeout, BEGIN_SECONDS)
-        return bool(self._timeout) and node.silence > limit
+        return bool(self._timeout) and node.ready and node.silence > self._timeout
 
     def _lose(self, node: Node, error: Exception | None = None) -> list[Event]:
         """Gives up an agent that is gone or silent; its node gets another one when it is looked for again."""
@@ -167,7 +166,7 @@ class RayFleet:
         if not node.ready:
             failures = self._failures[node.identifier] = self._failures.get(node.identifier, 0) + 1
             if failures >= MOST_FAILURES:
-                self._leave_out(node, f"failed {failures} times: {' '.join(str(error or 'it does not begin').split())}")
+                self._leave_out(node, f"failed {failures} times: {' '.join(str(error).split())}")
         if left := error is not None and self._has_left(node, error):
             self._left[node.identifier] = self.now()
         return [Event(handle, None, left) for handle in node.lose()]
