@@ -13,7 +13,7 @@ from actors.trajectory import Trajectory
 from env.coordinates import Coordinates
 from env.errors import UsageError
 from env.objectives import Objective
-from ppo.data.rows import KEY, KIND_NAMES, accepted, differs_from_last
+from ppo.data.rows import KEY, KIND_NAMES, accepted, differs_from_last, values_of
 
 
 class Replay:
@@ -31,7 +31,7 @@ class Replay:
         self._job = dataclasses.replace(job, problem=dataclasses.replace(job.problem, evaluation_cost_ms=0.0))
         described = job.description
         assert described.coordinates is not None, "a tuning problem has them"
-        self._objective = RecordedObjective(*described.coordinates, described.constraints, name)
+        self._objective = RecordedObjective(*described.coordinates, described.constraints, name, described.asked)
         self._collector: Collector | None = None
         starts = np.flatnonzero(differs_from_last(self.rows, KEY[:2]))
         ends = np.append(starts[1:], len(self.rows))[: len(starts)]
@@ -87,14 +87,15 @@ class RecordedObjective(Objective):
         knobs, conditions: those of the problem.
         constraints: their number.
         name: what a message calls the archive.
+        asked: whether the points were asked.
     """
 
     vectorised = True  # all slots of a run of rows are answered together
 
-    def __init__(self, knobs: Coordinates, conditions: Coordinates, constraints: int, name: str):
+    def __init__(self, knobs: Coordinates, conditions: Coordinates, constraints: int, name: str, asked: bool):
         self.take_coordinates((knobs, conditions))
         self.knobs, self.conditions = len(knobs), len(conditions)
-        self.constraints, self._name, self.observed = constraints, name, conditions.observed
+        self.constraints, self._name, self.observed, self._asked = constraints, name, conditions.observed, asked
         self._given = np.setdiff1d(np.arange(len(conditions)), conditions.observed)
 
     def play(self, rows: np.ndarray) -> None:
@@ -112,6 +113,7 @@ class RecordedObjective(Objective):
                 f"step {row['step']}, slot {row['slot']}, time step {row['time_step']} holds other knobs or conditions "
                 f"than this run has there"
             )
+        f = values_of(rows, self._asked)
         beside = [list(rows["g"].T)] if self.constraints else []
         observed = [rows["c"].copy()] if self.observed else []
-        return (rows["f"].copy(), *beside, *observed) if beside or observed else rows["f"].copy()
+        return (f, *beside, *observed) if beside or observed else f

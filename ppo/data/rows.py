@@ -69,6 +69,17 @@ def differs_from_last(rows: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return differs
 
 
+def values_of(rows: np.ndarray, asked: bool) -> np.ndarray:
+    """Returns f in rows as a run that keeps failures has it: NaN where it failed, whatever was returned there.
+
+    Args:
+        rows: rows of the archive.
+        asked: whether the points were asked; those that were skipped stay ``SKIPPED`` then.
+    """
+    failed = rows["failed"] & ~(rows["f"] == SKIPPED) if asked else rows["failed"]
+    return np.where(failed, np.nan, rows["f"])
+
+
 def constraints_of(rows: np.ndarray) -> np.ndarray:
     """Returns the values of the constraints in rows, ``[n, constraints]``; of no constraints where there are none."""
     return rows["g"] if "g" in (rows.dtype.names or ()) else np.empty((len(rows), 0))

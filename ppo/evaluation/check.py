@@ -1,6 +1,7 @@
 """The check of a law: f under it beside f under constant knobs, at the same fresh conditions, in words."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -154,38 +155,41 @@ def _short(value: float, digits: int) -> str:
     return f"{value:.0f}" if 10 ** (digits - 1) <= value < 1e6 else f"{value:.{digits}g}"
 
 
-def compare(law: np.ndarray, constants: dict[tuple[float, ...], np.ndarray], constrained: bool = False) -> Check:
+def compare(
+    law: np.ndarray, constants: Sequence[tuple[tuple[float, ...], np.ndarray]], constrained: bool = False
+) -> Check:
     """Compares f under the law with f under constant knobs, slot by slot.
 
     Args:
         law: f under the law, ``[slots]``.
-        constants: f ``[slots]`` by constant knobs, of a start law by none; those are compared with that failed least,
-            and of these the ones with the least mean.
+        constants: constant knobs, of a start law none, and f under them, ``[slots]``; those are compared with that
+            failed least, and of these the ones with the least mean.
         constrained: whether what breaks a constraint is NaN too.
 
-    An evaluation that failed is NaN.
+    An evaluation that failed is NaN; one that was not made is infinite, and left out.
     """
     repeats = _repeats(len(law))
-    values = {knobs: _per_condition(f, repeats) for knobs, f in constants.items()}
-    failed = {knobs: int(np.isnan(f).sum()) for knobs, f in constants.items()}
-    best = min(values, key=lambda knobs: (failed[knobs], _mean(values[knobs])))
+    failed, law_failed = [int(np.isnan(f).sum()) for _, f in constants], int(np.isnan(law).sum())
+    law, *others = (np.where(np.isinf(f), np.nan, f) for f in (law, *(f for _, f in constants)))
+    values = [_per_condition(f, repeats) for f in others]
+    best = min(range(len(values)), key=lambda place: (failed[place], _mean(values[place])))
     own = _per_condition(law, repeats)
     both = ~np.isnan(own + values[best])
     own, other = own[both], values[best][both]
     gain, half = student_interval(other - own) if len(own) else (np.nan, np.nan)
     twice = np.flatnonzero(repeats)
-    differences = np.concatenate([f[twice] - f[twice - 1] for f in (law, *constants.values())])
+    differences = np.concatenate([f[twice] - f[twice - 1] for f in (law, *others)])
     small, exponent = scaled(differences)
     return Check(
         evaluations=len(law) * (1 + len(constants)),
         conditions=len(own),
         law_mean=_mean(own),
         constant_mean=_mean(other),
-        constant_knobs=list(best),
+        constant_knobs=list(constants[best][0]),
         gain=gain,
         gain_interval=half,
         noise=float(np.ldexp(np.sqrt(_mean(small**2) / 2), exponent)),
-        failed=int(np.isnan(law).sum()),
+        failed=law_failed,
         constant_failed=failed[best],
         constrained=constrained,
     )

@@ -16,7 +16,7 @@ from ppo.data.archive import NAME
 from ppo.data.recorder import Recorder
 from ppo.data.replay import Replay
 from ppo.data.reuse import read_reused
-from ppo.data.rows import KEY, REUSED, accepted, differs_from_last, in_order, row_type
+from ppo.data.rows import KEY, REUSED, SKIPPED, accepted, differs_from_last, in_order, row_type, values_of
 from ppo.data.run_archive import open_for_run, read_of_run
 
 
@@ -68,7 +68,9 @@ class RunArchive:
         if not len(self.reused):
             return self.reused
         if self._modelled and self._job.keep_failures:
-            return self.reused
+            told, asked = self.reused.copy(), self._job.description.asked
+            told["f"] = values_of(told, asked)
+            return told[told["f"] != SKIPPED] if asked else told
         sound = self.reused[~self.reused["failed"]]
         if self._modelled or enough(len(sound), sound["x"].shape[1], sound["c"].shape[1]):
             return sound

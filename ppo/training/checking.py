@@ -42,9 +42,9 @@ def checked(rounds: Rounds, job: Job, files: RunDir, snapshot: Snapshot) -> Gene
     assert job.check_starts is not None, "the job has a check"
     rounds.sync()
     law = _last((yield WantedRound(Kind.CHECK, snapshot.version, lambda: snapshot)))
-    constants = {}
+    constants = []
     for kind, (knobs, other) in compared(job, files, snapshot).items():
-        constants[knobs] = _last((yield WantedRound(kind, snapshot.version, functools.partial(_itself, other))))
+        constants.append((knobs, _last((yield WantedRound(kind, snapshot.version, functools.partial(_itself, other))))))
     return compare(law, constants, job.description.constraints > 0)
 
 
@@ -53,7 +53,10 @@ def _itself(snapshot: Snapshot) -> Snapshot:
 
 
 def _last(trajectory: Trajectory) -> np.ndarray:
-    """Returns f after the last time step of each slot, ``[n]``; NaN where it failed or a constraint is broken."""
+    """Returns f after the last time step of each slot, ``[n]``; NaN where it failed or a constraint is broken.
+
+    It is infinite where it was asked and not measured.
+    """
     return kept(trajectory.objectives[:, -1], trajectory.constraints[:, -1]).copy()
 
 

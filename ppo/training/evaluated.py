@@ -7,7 +7,7 @@ from actors.law_file import Tried
 from env.errors import UsageError
 from env.objectives.evaluation import kept
 from ppo.data.archive import NAME, read_archive
-from ppo.data.rows import REUSED, accepted, constraints_of
+from ppo.data.rows import LATE, REUSED, accepted, constraints_of
 from ppo.training.run_dir import RunDir
 
 MOST_TRIED = 1000  # evaluations that the file of a law holds
@@ -25,7 +25,7 @@ def training_rows(files: RunDir, keep_failures: bool = False) -> np.ndarray:
         UsageError: the archive cannot be read, or is damaged.
     """
     rows = accepted(read_archive(files.path / NAME, f"RUN_DIR {files.shown}").rows, keep_failures)
-    return rows[(rows["kind"] == REUSED) | np.isin(rows["kind"], list(TRAINING))]
+    return rows[np.isin(rows["kind"], [REUSED, LATE, *TRAINING])]
 
 
 def evaluated(files: RunDir, job: Job) -> np.ndarray | None:

@@ -158,6 +158,7 @@ class Surrogate(Objective):
         """
         n = len(self.evidence)
         if n == 0 or (n <= self.dims and len(self.evidence.failures)):
+            self._processes = {}  # of an earlier fit they lack what has failed since
             return
         hyperparameters = self._whole.hyperparameters if self._whole else None
         taken = selected(self.evidence, policy, hyperparameters)

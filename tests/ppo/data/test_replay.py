@@ -72,6 +72,15 @@ def test_a_slot_that_lacks_an_evaluation_is_not_played_back(missing):
     assert replayed(np.delete(of_slots(4), missing)) == []
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1.0])
+def test_what_failed_is_played_back_as_a_failure_whatever_f_returned(value):
+    rows = ROWS.copy()
+    rows["f"][4], rows["failed"][4] = value, True
+    (played,) = replayed(rows, dataclasses.replace(JOB, keep_failures=True))
+    expected = np.where(rows["failed"], np.nan, rows["f"])
+    assert np.array_equal(played.objectives.reshape(-1), expected, equal_nan=True)
+
+
 def test_slots_that_the_job_does_not_have_are_not_played_back():
     rows = of_slots(7, 8, 9)
     rows["slot"][-PER_SLOT:] = 10

@@ -22,7 +22,7 @@ UNCLEAR = np.array([3.0, -2, 3, -2, -2, 3, -2, 3, -2, -2])  # a mean of 0.5 with
 def found(law=LAW, constant=CONSTANT, offset=0.0, scale=1.0):
     """Compares with two constants of which the second one is better."""
     law, constant = scale * law + offset, scale * constant + offset
-    return compare(law, {(0.1, 0.2): constant + scale, (0.3, -0.4): constant})
+    return compare(law, [((0.1, 0.2), constant + scale), ((0.3, -0.4), constant)])
 
 
 def test_a_larger_check_begins_with_a_smaller_one():
@@ -98,7 +98,7 @@ def test_numbers_by_hand():
 
 
 def test_the_order_of_the_constants_does_not_matter():
-    swapped = compare(LAW, {(0.3, -0.4): CONSTANT, (0.1, 0.2): CONSTANT + 1})
+    swapped = compare(LAW, [((0.3, -0.4), CONSTANT), ((0.1, 0.2), CONSTANT + 1)])
     assert swapped == found()
 
 
@@ -113,7 +113,7 @@ def test_noise_is_measured_from_the_repeats():
     rng = np.random.default_rng(0)
     conditions = np.repeat(rng.normal(0, 50, 800), np.tile([1, 1, 1, 2], 200))
     f = [conditions + rng.normal(0, 0.3, 1000) for _ in range(3)]
-    assert compare(f[0], {(0.0,): f[1], (1.0,): f[2]}).noise == pytest.approx(0.3, rel=0.1)
+    assert compare(f[0], [((0.0,), f[1]), ((1.0,), f[2])]).noise == pytest.approx(0.3, rel=0.1)
 
 
 NO_GAIN = ": spend more, or do not use it"
@@ -194,7 +194,21 @@ def test_what_failed_is_left_out_and_told():
 
 def test_constant_knobs_that_fail_less_are_the_better_ones():
     often = np.where(np.arange(10) < 5, np.nan, 0.0)
-    assert compare(LAW, {(0.1,): often, (0.2,): CONSTANT}).constant_knobs == [0.2]
+    assert compare(LAW, [((0.1,), often), ((0.2,), CONSTANT)]).constant_knobs == [0.2]
+
+
+def test_what_was_not_measured_is_left_out_and_is_no_failure():
+    law, constant = LAW.copy(), CONSTANT.copy()
+    law[0], constant[3] = np.inf, np.inf
+    made, (whole, other) = found(law, constant), (found(), found(LAW[1:], CONSTANT[1:]))
+    assert (made.conditions, made.failed, made.constant_failed) == (whole.conditions - 1, 0, 0)
+    assert made.law_mean == pytest.approx(np.mean(LAW_VALUES[1:])) and np.isfinite(made.noise) and other.conditions
+    assert made.constant_knobs == [0.3, -0.4]
+
+
+def test_two_constants_that_are_the_same_knobs_are_both_counted():
+    made = compare(LAW, [((0.3,), np.full(10, np.nan)), ((0.3,), CONSTANT)])
+    assert (made.evaluations, made.constant_failed, made.constant_knobs) == (30, 0, [0.3])
 
 
 def test_a_law_that_always_fails_cannot_be_told_from_constants():

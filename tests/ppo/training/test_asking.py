@@ -17,6 +17,8 @@ from ppo.evaluate import main as evaluate
 from ppo.replay import main as replay
 from ppo.tell import main as tell
 from ppo.train import train
+from ppo.training.evaluated import training_rows
+from ppo.training.run_dir import RunDir
 from ppo.training.trainer import Trainer
 from tests.problems import measured
 
@@ -271,3 +273,17 @@ def test_a_bench_is_not_called_for_a_check(flags, words, finished):
 def test_a_bench_is_not_called_for_a_slot_alone(finished):
     with pytest.raises(UsageError, match=r"its --env tests\.problems:supply is a bench, which no slot calls"):
         replay([str(finished), "--training-step", "0", "--slot", "0"])
+
+
+def test_what_was_skipped_is_not_reused_and_late_answers_are(tmp_path):
+    with Trainer(CONFIG, tmp_path / "run", quiet=True) as trainer:
+        points = trainer.ask()
+        trainer.tell({point.id: answer(point) for point in points[4:]} | {points[0].id: "failed"})
+        trainer.tell({}, close=True)
+        trainer.tell({points[1].id: answer(points[1])})
+    late = training_rows(RunDir(tmp_path / "run"), True)
+    assert (late["kind"] == LATE).sum() == 1
+    with Trainer(dataclasses.replace(CONFIG, reuse=(tmp_path / "run",)), tmp_path / "next", quiet=True) as trainer:
+        evidence = trainer.learner.surrogate.evidence
+        assert (len(evidence), len(evidence.failures)) == (len(points) - 4 + 1, 1)
+        assert np.isfinite(evidence.values).all()

@@ -46,10 +46,10 @@ def test_a_model_of_a_very_large_f(tmp_path, capsys, little_effort):
 def test_the_interval_and_the_noise_have_the_unit_of_f():
     rng = np.random.default_rng(0)
     differences, law = rng.normal(size=9), rng.normal(size=30)
-    constants = {(0.0,): rng.normal(size=30)}
+    constants = [((0.0,), rng.normal(size=30))]
     unit, small = 2.0**600, compare(law, constants)
     assert student_interval(unit * differences) == tuple(unit * value for value in student_interval(differences))
-    large = compare(unit * law, {knobs: unit * f for knobs, f in constants.items()})
+    large = compare(unit * law, [(knobs, unit * f) for knobs, f in constants])
     assert (large.gain, large.gain_interval, large.noise) == tuple(
         unit * value for value in (small.gain, small.gain_interval, small.noise)
     )
