@@ -1,6 +1,7 @@
 """A deployed tuning law, which maps conditions to knobs and needs NumPy alone."""
 
 import inspect
+import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -229,10 +230,11 @@ class Law:
             The best knobs that were found: never worse than the law's.
 
         Raises:
-            ValueError: the conditions are not such as the law takes, the budget is below 1, or f is of other ones.
+            ValueError: the conditions are not such as the law takes, the budget is no whole number of at least 1, or f
+                is of other ones.
         """
-        if budget < 1:
-            raise ValueError(f"budget = {budget}: must be at least 1")
+        if not isinstance(budget, numbers.Integral) or budget < 1:
+            raise ValueError(f"budget = {budget!r}: must be a whole number of at least 1")
         given = self._given(f)
         z = self._place(None, conditions)
         if not isinstance(z, list):

@@ -48,6 +48,11 @@ def is_marked(one: Coordinate) -> bool:
     return bool(one.step) and 2 / one.step < MARKED
 
 
+def plain(text: str) -> str:
+    """Returns a text in which Matplotlib takes no dollars for the ends of a formula."""
+    return text.replace("$", r"\$")
+
+
 def label(name: str, one: Coordinate) -> str:
     """Returns a name with its unit."""
     return f"{name} [{one.unit}]" if one.unit else name
@@ -85,7 +90,7 @@ def set_axis(axis: Any, one: Coordinate, name: str | None, margin: float = MARGI
     if name is None:
         axis.set_tick_params(**{"labelbottom" if which == "x" else "labelleft": False})
         return
-    axis.set_label_text(textwrap.fill(label(name, one), 28))
+    axis.set_label_text(plain(textwrap.fill(label(name, one), 28)))
 
 
 def _set_ticks(axis: Any, one: Any) -> None:
@@ -117,4 +122,5 @@ def _name_options(axis: Any, one: Choice) -> None:
     else:
         names = ["\n".join(textwrap.wrap(text, LINE, max_lines=2, placeholder="...")) for text in texts]
     axis.set_minor_locator(NullLocator())
-    axis.set_ticks(shown, names, **({"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}))
+    style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+    axis.set_ticks(shown, list(map(plain, names)), **style)

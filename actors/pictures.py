@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from actors.law_file import Tried
-from actors.picture_axes import grid, is_marked, places, set_axis, spread_places, value_text
+from actors.picture_axes import grid, is_marked, places, plain, set_axis, spread_places, value_text
 from env.coordinates import Coordinates, snapped
 from env.errors import UsageError, nearest
 from env.kinds import Choice, Coordinate
@@ -208,7 +208,7 @@ def _others(law: Drawn, centre: np.ndarray, along: int) -> str:
     named = enumerate(law.condition_coordinates.items())
     parts = [f"{name} = {value_text(one, centre[j])}" for j, (name, one) in named if j != along]
     kept = [part.replace(" ", NO_BREAK) if len(part) < TITLE - 5 else part for part in parts]
-    return textwrap.fill("at " + ", ".join(kept), TITLE, break_on_hyphens=False)
+    return plain(textwrap.fill("at " + ", ".join(kept), TITLE, break_on_hyphens=False))
 
 
 def _finish(figure: Any, panels: Any, law: Drawn, near: list[np.ndarray], colours: Colours | None) -> None:

@@ -3,6 +3,7 @@
 It needs NumPy alone, as a law does that is deployed.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 
 from env.errors import UsageError
 from env.kinds import KINDS, Choice, Coordinate, Range
+
+COLUMN = re.compile(r"id|f|g_\d+")
+"""Columns of tables of points and of evaluations that hold values of f, or the names of points."""
 
 ROUNDING = 1e-9  # of a range, by which a value may seem to lie beyond it
 
@@ -117,8 +121,12 @@ def check_named(knobs: Coordinates, conditions: Coordinates) -> None:
     """Checks the knobs and the conditions of a problem beside each other.
 
     Raises:
-        UsageError: they share a name, or a knob is observed.
+        UsageError: they share a name, or have one that a table of evaluations has for something else, or a knob is
+            observed.
     """
+    for name in (*knobs, *conditions):
+        if COLUMN.fullmatch(name):
+            raise UsageError(f"{name}: a column of tables has this name; call the knob or condition otherwise")
     if shared := [name for name in knobs if name in conditions]:
         raise UsageError(f"{shared[0]} is named as a knob and as a condition")
     if knobs.observed:

@@ -6,12 +6,14 @@ program or in a notebook, it is sent to them by cloudpickle.
 
 import inspect
 import sys
+import types
 from typing import Any
 
 import cloudpickle
 import gymnasium
 
 from env.errors import UsageError
+from env.objectives.bench import Bench
 from env.objectives.given import check_concrete, objective_class
 
 _given: dict[str, tuple[Any, type]] = {}
@@ -36,15 +38,28 @@ def name_of(given: Any) -> str:
     imported = getattr(sys.modules.get(named.__module__), named.__qualname__, None)
     if named is given is imported and named.__module__ != "__main__":
         return name
-    # An instance does not take the name of its class. What a function makes of other values, and another instance, are
-    # held apart; a cell of a notebook may be run again.
+    nameless = "<lambda>" in name or (isinstance(given, type) and issubclass(given, Bench))
+    if nameless and (found := _attribute(given)):
+        return found
+    # An instance does not take the name of its class. What a function makes of other values, another instance, and what
+    # has no name of its own, are held apart; a cell of a notebook may be run again.
     instance, number = named is not given, 1
-    unique, apart = f"{name}-1" if instance else name, instance or "<locals>" in name
+    unique, apart = f"{name}-1" if instance else name, instance or nameless or "<locals>" in name
     while apart and unique in _given and _given[unique][0] is not given:
         number += 1
         unique = f"{name}-{number}"
     _given[unique] = given, made
     return unique
+
+
+def _attribute(given: Any) -> str:
+    """Returns the module and the attribute that hold what a program gave, for another one to import; empty for none."""
+    for name, module in list(sys.modules.items()):
+        if name != "__main__" and isinstance(module, types.ModuleType):
+            for attribute, value in list(vars(module).items()):
+                if value is given:
+                    return f"{name}:{attribute}"
+    return ""
 
 
 def pickled(name: str) -> bytes | None:

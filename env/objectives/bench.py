@@ -1,6 +1,5 @@
 """A problem that is no function: its points are asked, and what was measured there is told."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +9,6 @@ from env.coordinates import Coordinates, check_named
 from env.errors import UsageError
 from env.kinds import Coordinate
 from env.objectives.base import Objective
-
-COLUMN = re.compile(r"id|f|g_\d+")
-"""Columns of a table of points that are neither knobs nor conditions."""
 
 
 class Bench(Objective):
@@ -40,15 +36,10 @@ def bench(
         constraints: how many values are told beside f that are to be 0 or less.
 
     Raises:
-        UsageError: the coordinates are none, or have a name that a table of points has for something else.
+        UsageError: the coordinates are none, or have a name that a table of evaluations has for something else.
     """
     named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
     check_named(*named)
-    for name in (*knobs, *conditions):
-        if COLUMN.fullmatch(name):
-            raise UsageError(
-                f"{name}: a column of the table of points has this name; call the knob or condition otherwise"
-            )
     members = {
         "knob_coordinates": named[0],
         "condition_coordinates": named[1],

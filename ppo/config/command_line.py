@@ -150,7 +150,7 @@ def parse_keywords(words: Sequence[str]) -> dict[str, Any]:
         if nested_deeply(keywords[name]):
             raise _nested(name)
         try:
-            json.dumps(keywords[name])
+            json.dumps(keywords[name], allow_nan=False)
         except (TypeError, ValueError):
             raise UsageError(f"--env-kwargs {word}: must be a value that JSON can hold") from None
     return keywords

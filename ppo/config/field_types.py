@@ -1,6 +1,7 @@
 """Whether a value fits the type of a field of the configuration, and what would, in words."""
 
 import dataclasses
+import json
 from typing import Any, Literal
 
 from env.errors import UsageError
@@ -19,6 +20,11 @@ def check_types(config: Config) -> None:
         value = getattr(config, field.name)
         if not fits(value, field.type):
             raise UsageError(f"{flag(field.name)} {value!r}: must be {type_words(field.type)}")
+    for name, value in config.env_kwargs.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            raise UsageError(f"--env-kwargs {name}={value!r:.60}: must be a value that JSON can hold") from None
 
 
 def fits(value: Any, kind: Any) -> bool:

@@ -79,9 +79,10 @@ def read_answers(path: pathlib.Path, described: Description) -> Answers:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
-            missing = [column for column in columns if column not in (table.fieldnames or [])]
-            if missing:
-                raise UsageError(f"{name}: has no column {missing[0]}; it must have {', '.join(columns)}")
+            for column in columns:
+                if (times := list(table.fieldnames or []).count(column)) != 1:
+                    what = "more than one column" if times else "no column"
+                    raise UsageError(f"{name}: has {what} {column}; it must have {', '.join(columns)}")
             for number, row in enumerate(table, 1):
                 where = f"{name}: row {number}"
                 check_surplus(row.get(None) or (), where)

@@ -60,7 +60,13 @@ def test_a_function_of_another_problem_is_refused():
 
 @pytest.mark.parametrize(
     ("budget", "given", "told"),
-    [(0, GIVEN, "budget = 0: must be at least 1"), (5, GIVEN | {"vin": [1.0, 2.0]}, "a polish is of one condition")],
+    [
+        (0, GIVEN, "budget = 0: must be a whole number of at least 1"),
+        (20.5, GIVEN, "budget = 20.5: must be a whole number"),
+        (float("nan"), GIVEN, "budget = nan: must be a whole number"),
+        ("20", GIVEN, "budget = '20': must be a whole number"),
+        (5, GIVEN | {"vin": [1.0, 2.0]}, "a polish is of one condition"),
+    ],
 )
 def test_a_polish_is_of_one_condition_with_a_budget(budget, given, told):
     with pytest.raises(ValueError, match=told):

@@ -198,3 +198,16 @@ def test_without_matplotlib_one_line_names_the_extra(described, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match=r"pip install 'tuninglaw\[plot\]'$"):
         described.plot()
+
+
+def test_dollars_are_no_formula(tmp_path):
+    knobs = Coordinates({"bid": Range(0, 1, unit="$/kWh"), "plan": Choice("5 $", "7 $")})
+    conditions = Coordinates(
+        {"price": Range(0, 1, unit="$/t"), "x": Range(0, 1, unit="%"), "y": Range(0, 1, unit="$")}, "conditions"
+    )
+    law = linear(np.zeros((3, 2)), np.zeros(2), knobs, conditions, steps=tuple(knobs.steps.tolist()))
+    figure = law.plot()
+    figure.savefig(tmp_path / "law.png")
+    shown = panels(figure, law)
+    assert shown[0, 1].get_title().replace("\xa0", " ") == r"at price = 0.5 \$/t, y = 0.5 \$"
+    assert shown[1, 0].get_xlabel() == r"price [\$/t]" and ticks(shown[1, 0].yaxis) == [r"5 \$", r"7 \$"]

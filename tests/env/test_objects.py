@@ -8,11 +8,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from env import Objective, Problem, Range, UsageError, objective, objects
+from env import Objective, Problem, Range, UsageError, bench, objective, objects
 from env.objectives import Sphere
 from env.objectives.evaluation import evaluate
 from ppo import Config
-from tests.problems import CountdownEnv, Instrument, Quadratic, Scaled, amplifier
+from tests.problems import CountdownEnv, Instrument, Quadratic, Scaled, amplifier, supply
 
 
 def f_of(config):
@@ -59,6 +59,19 @@ def test_two_functions_that_were_made_in_one_place_do_not_mix():
     configs = [Config(env=described(value)) for value in (1.0, 2.0, 3.0)]
     assert [f_of(config) for config in configs] == [1, 2, 3]
     assert len({config.env for config in configs}) == 3
+
+
+def test_two_benches_and_two_lambdas_do_not_mix():
+    benches = [bench(knobs={name: Range(0, 1)}, conditions={"load": Range(0, 1)}) for name in ("fan", "valve")]
+    configs = [Config(env=one) for one in benches]
+    assert [list(one.problem().describe().coordinates[0]) for one in configs] == [["fan"], ["valve"]]
+    known = {"knobs": {"gain": Range(0, 1)}, "conditions": {"vin": Range(0, 1)}}
+    configs = [Config(env=objective(**known)(lambda gain, vin, value=value: value)) for value in (1.0, 2.0)]
+    assert [f_of(config) for config in configs] == [1, 2]
+
+
+def test_a_bench_of_a_module_goes_by_its_name_there():
+    assert Config(env=supply).env == "tests.problems:supply"
 
 
 def test_two_instances_of_a_class_do_not_mix():

@@ -97,6 +97,7 @@ MISTAKES = [
     (["--env-kwargs", "x=" + "[" * 30 + "]" * 30], "--env-kwargs x: its value is nested deeper than 20 levels"),
     (["--env-kwargs", "x=" + "[" * 100_000 + "]" * 100_000], "--env-kwargs"),
     (["--env-kwargs", "x={1, 2}"], "--env-kwargs x={1, 2}: must be a value that JSON can hold"),
+    (["--env-kwargs", "x=Infinity"], "--env-kwargs x=Infinity: must be a value that JSON can hold"),
     (["--env-kwargs", "x=a\nb"], "takes no keyword 'x'"),
     (["--env", "tests.misfits:NoKnobs"], "--env tests.misfits:NoKnobs: knobs = 0 must be a whole number"),
     (["--env", "tests.misfits:RootMeanSquare"], "metric = 'rmse' must be mse or msle"),

@@ -182,10 +182,7 @@ class Surrogate(Objective):
         self.fit_local(policy, std_floor)
 
     def take_nearest(self, states: np.ndarray) -> None:
-        """Has the process of the whole range take the evaluations that are nearest to states ``[m, dims]`` as well.
-
-        Where f has noise it is informed of all of them already.
-        """
+        """Has the whole range's process take those nearest to states ``[m, dims]`` too, unless noise has it take all."""
         assert self._whole is not None
         taken, hyperparameters = self._whole.taken, self._whole.hyperparameters
         if len(taken) < len(self.evidence) and not self.whole.noisy:

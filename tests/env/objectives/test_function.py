@@ -45,10 +45,10 @@ def test_a_row_is_given_as_pythons_own_values():
 
     @objective(
         knobs={"a": Range(0, 1), "n": Integer(0, 3), "mode": Choice("u", 2, 0.5, True)},
-        conditions={"f": Log(1, 2), "k": Integer(1, 5)},
+        conditions={"hz": Log(1, 2), "k": Integer(1, 5)},
     )
-    def watched(a, n, mode, f, k):
-        seen.append([a, n, mode, f, k])
+    def watched(a, n, mode, hz, k):
+        seen.append([a, n, mode, hz, k])
         return 0
 
     evaluate(made_of(watched), np.array([[0, 0, z] for z in (-1, -0.4, 0.3, 1)]), np.zeros((4, 2)))
@@ -251,7 +251,9 @@ def test_coordinates_of_a_class_must_be_as_many_as_it_says():
 
 
 @pytest.mark.parametrize("name", ["f", "id", "g_0"])
-def test_a_bench_has_no_name_of_another_column_of_its_tables(name):
-    with pytest.raises(UsageError, match=f"{name}: a column of the table of points has this name"):
+def test_no_knob_has_the_name_of_another_column_of_tables(name):
+    with pytest.raises(UsageError, match=f"{name}: a column of tables has this name"):
         bench(knobs={name: Range(0, 1)}, conditions={"load": Range(0, 1)})
+    with pytest.raises(UsageError, match=f"{name}: a column of tables has this name"):
+        objective(knobs={"fan": Range(0, 1)}, conditions={name: Range(0, 1)})(lambda fan, **others: 0.0)
     assert bench(knobs={"g": Range(0, 1)}, conditions={"load": Range(0, 1)}).knobs == 1

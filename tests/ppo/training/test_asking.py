@@ -201,6 +201,7 @@ def test_a_spreadsheet_is_all_that_a_bench_needs(called, tmp_path, capsys):
     ("text", "message"),
     [
         ("id,value\ndesign-0-0,1\n", "has no column f; it must have id, f"),
+        ("id,f,f\ndesign-0-0,1,\n", "has more than one column f; it must have id, f"),
         ("id,f\ndesign-0-0,one\n", "row 1: one must be a number, failed or skipped"),
         ("id,f\ndesign-0-0,1\ndesign-0-0,2\n", "row 2: id design-0-0 comes twice"),
         ("id,f\ndesign-0-0,3,5\n", "row 1: has more values than there are columns; is it a comma in a number?"),
