@@ -182,7 +182,7 @@ class Surrogate(Objective):
         self.fit_local(policy, std_floor)
 
     def take_nearest(self, states: np.ndarray) -> None:
-        """Has the process of all take the evaluations nearest to states ``[m, dims]`` too, unless it has all by noise."""
+        """Has the process of all take what is nearest to states ``[m, dims]`` too; with noise it knows of all."""
         assert self._whole is not None
         taken, hyperparameters = self._whole.taken, self._whole.hyperparameters
         if len(taken) < len(self.evidence) and not self.whole.noisy:
