@@ -155,20 +155,13 @@ _starting = threading.RLock()  # what is changed for the time of a start belongs
 
 
 @contextlib.contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Starts children whose BLAS has one thread."""
-    with _starting, one_thread():
-        yield
-
-
-@contextlib.contextmanager
 def clean_start() -> Iterator[None]:
     """Starts a child that does not re-run this program's main module, and whose BLAS has one thread.
 
     Both start methods import the parent's main module in the child. It may be the training program or a user's
     script, and torch with it, which no driver needs: 200 MB and a second each.
     """
-    with _starting, one_thread_each(), changed(packages_first()), without_ctrl_c():
+    with _starting, one_thread(), changed(packages_first()), without_ctrl_c():
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:

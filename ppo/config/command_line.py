@@ -22,6 +22,7 @@ from env.errors import UsageError, nearest
 from ppo.config.budget import SET_BY_BUDGET
 from ppo.config.complaints import one_line
 from ppo.config.control import SET_BY_ENV_STEPS
+from ppo.config.field_types import in_json
 from ppo.config.fields import Config, flag
 from ppo.config.file import DEEPEST, RENAMED, nested_deeply, read_config
 from ppo.config.help import show_help
@@ -149,10 +150,8 @@ def parse_keywords(words: Sequence[str]) -> dict[str, Any]:
         keywords[name] = _parse_value(value)
         if nested_deeply(keywords[name]):
             raise _nested(name)
-        try:
-            json.dumps(keywords[name], allow_nan=False)
-        except (TypeError, ValueError):
-            raise UsageError(f"--env-kwargs {word}: must be a value that JSON can hold") from None
+        if not in_json(keywords[name]):
+            raise UsageError(f"--env-kwargs {word}: must be a value that JSON can hold")
     return keywords
 
 

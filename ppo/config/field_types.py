@@ -21,10 +21,17 @@ def check_types(config: Config) -> None:
         if not fits(value, field.type):
             raise UsageError(f"{flag(field.name)} {value!r}: must be {type_words(field.type)}")
     for name, value in config.env_kwargs.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError, RecursionError):
-            raise UsageError(f"--env-kwargs {name}={value!r:.60}: must be a value that JSON can hold") from None
+        if not in_json(value):
+            raise UsageError(f"--env-kwargs {name}={value!r:.60}: must be a value that JSON can hold")
+
+
+def in_json(value: Any) -> bool:
+    """Returns whether JSON can hold a value."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def fits(value: Any, kind: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TextIO
 from env.description import Description
 from env.errors import UsageError
 from env.kinds import Choice, Coordinate, Integer
-from ppo.data.table import check_surplus
+from ppo.data.table import check_surplus, column_flaw
 
 CLOSE = "close"
 """The id of a row that closes the round."""
@@ -79,10 +79,8 @@ def read_answers(path: pathlib.Path, described: Description) -> Answers:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
-            for column in columns:
-                if (times := list(table.fieldnames or []).count(column)) != 1:
-                    what = "more than one column" if times else "no column"
-                    raise UsageError(f"{name}: has {what} {column}; it must have {', '.join(columns)}")
+            if flaw := column_flaw(table.fieldnames or (), columns):
+                raise UsageError(f"{name}: {flaw}; it must have {', '.join(columns)}")
             for number, row in enumerate(table, 1):
                 where = f"{name}: row {number}"
                 check_surplus(row.get(None) or (), where)

@@ -96,10 +96,22 @@ def write_all(file: int, content: bytes) -> None:
         left = left[used.disk.write(file, left) :]
 
 
+def missing_directories(paths: Iterable[pathlib.Path]) -> list[pathlib.Path]:
+    """Returns those directories and those above them that are not there, what lies within others before these."""
+    missing = {one for path in paths for one in (path, *path.parents) if not one.exists()}
+    return sorted(missing, key=lambda one: len(one.parts), reverse=True)
+
+
+def remove_empty(directories: Iterable[pathlib.Path]) -> None:
+    """Removes directories in which nothing is, in this order."""
+    for one in directories:
+        with contextlib.suppress(OSError):
+            one.rmdir()
+
+
 def make_directories(path: pathlib.Path) -> None:
     """Makes a directory and those above it that are missing, durably; raises OSError where it cannot."""
-    missing = [one for one in (path, *path.parents) if not one.exists()]
-    for one in reversed(missing):
+    for one in reversed(missing_directories([path])):
         with contextlib.suppress(FileExistsError):
             used.disk.make_directory(one)
         used.disk.sync_directory(one.parent)

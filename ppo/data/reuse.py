@@ -13,7 +13,7 @@ from env.kinds import Choice, Coordinate
 from ppo.data.archive import NAME, read_archive
 from ppo.data.rows import REUSED, row_type
 from ppo.data.run_archive import check_same_problem
-from ppo.data.table import check_surplus
+from ppo.data.table import check_surplus, column_flaw
 
 STEP = -1
 """Training step of reused rows."""
@@ -96,10 +96,8 @@ def _values_of(
 ) -> Iterator[list[float]]:
     """Yields the values of the columns in each row of a table whose first line names its columns."""
     head = next(table, columns)
-    for column in columns:
-        if head.count(column) != 1:
-            what = "has no column" if column not in head else "has more than one column"
-            raise UsageError(f"{name}: {what} {column}; it must have the columns {_shown(', '.join(columns))}")
+    if flaw := column_flaw(head, columns):
+        raise UsageError(f"{name}: {flaw}; it must have the columns {_shown(', '.join(columns))}")
     places = [head.index(column) for column in columns]
     for number, line in enumerate((line for line in table if line), 1):
         check_surplus(line[len(head) :], f"{name}: row {number}")

@@ -2,7 +2,7 @@
 
 import csv
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,6 +22,14 @@ def check_surplus(texts: Iterable[str], where: str) -> None:
     """
     if any(text.strip() for text in texts):
         raise UsageError(f"{where}: has more values than there are columns; is it a comma in a number?")
+
+
+def column_flaw(head: Sequence[str], columns: Sequence[str]) -> str:
+    """Returns what a table's first line lacks of columns, or has twice, in words; empty where it has each once."""
+    for column in columns:
+        if (times := head.count(column)) != 1:
+            return f"has {'more than one' if times else 'no'} column {column}"
+    return ""
 
 
 def column_names(row: np.dtype, named: Named = None) -> list[str]:

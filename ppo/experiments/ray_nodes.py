@@ -1,14 +1,14 @@
 """A Ray cluster of several nodes on this machine, to measure and to break."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import psutil
 
-from env.errors import UsageError
+from actors.pools.cluster.connection import imported_ray
 
+NEEDED = "ppo.study: this study needs Ray"
 AGENT, RAYLET = "ray::Agent", "raylet"
 """How the names of their processes begin; the method that an agent runs may follow its own."""
 
@@ -70,20 +70,6 @@ def _proportional_bytes(process: psutil.Process) -> int:
         return 0
 
 
-def imported_ray() -> Any:
-    """Returns ``ray``, which sends nothing to its makers.
-
-    Raises:
-        UsageError: it is not installed.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise UsageError("ppo.study: this study needs Ray; pip install 'tuninglaw[cluster]'") from None
-    return ray
-
-
 @contextlib.contextmanager
 def nodes_of(cpus: list[int]) -> Iterator[Nodes]:
     """Starts a cluster on this machine, with nodes of so many processors, and ends it.
@@ -91,7 +77,7 @@ def nodes_of(cpus: list[int]) -> Iterator[Nodes]:
     Raises:
         UsageError: Ray is not installed.
     """
-    ray = imported_ray()
+    ray = imported_ray(NEEDED)
     nodes = Nodes(cpus[0])
     try:
         for _ in cpus:

@@ -192,10 +192,8 @@ def outcome(search: Search, chosen: Any) -> str:
     fresh = {one.number: study.user_attrs[attribute(one.number)] for one in (first, best, chosen)}
     scores = {number: "diverged" if found is None else f"{found:.6g}" for number, found in fresh.items()}
     told = f"with fresh seeds {scores[best.number]}, and the defaults {scores[first.number]}"
-    kept = "the defaults are kept"
-    if chosen.number != first.number:
-        kept = f"number {chosen.number} is kept, {scores[chosen.number]}"
-    verdict = "" if chosen.number == best.number else f"; so {kept}"
+    verdicts = {best.number: "", first.number: "; so the defaults are kept"}
+    verdict = verdicts.get(chosen.number, f"; so number {chosen.number} is kept, {scores[chosen.number]}")
     return f"best trial: number {best.number}, {best.value:.6g}; {told}{verdict}"
 
 

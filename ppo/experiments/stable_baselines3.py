@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from threadpoolctl import threadpool_limits
 
-from actors.pools.driver import one_thread_each
+from actors.pools.environment import one_thread
 from env.errors import UsageError
 from ppo.config import defaults
 
@@ -120,7 +120,7 @@ def vec_env(make: Callable[[], gymnasium.Env], environments: int, processes: boo
     kinds, makers = library().common.vec_env, [make] * environments
     if not processes:
         return kinds.DummyVecEnv(makers)
-    with one_thread_each():
+    with one_thread():
         return kinds.SubprocVecEnv(makers)
 
 

@@ -4,11 +4,12 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
+from actors.pools.cluster.connection import imported_ray
 from actors.snapshot import NetworkSpec
 from ppo.config import Config, resolve
 from ppo.experiments import costs
 from ppo.experiments.cluster_costs import on_nodes, over_pipes, over_ray
-from ppo.experiments.ray_nodes import imported_ray
+from ppo.experiments.ray_nodes import NEEDED
 from ppo.experiments.tables import Table, machine
 from ppo.experiments.workloads import STANDARD, fresh_snapshot
 from ppo.studies.runs import Options
@@ -36,7 +37,7 @@ def run(options: Options) -> None:
     table = Table(options.out / "scale.csv", COLUMNS)
     missing = [group for group in MEASURES if not any(row["run"].startswith(f"{group}: ") for row in table.rows)]
     if missing:
-        imported_ray()
+        imported_ray(NEEDED)
     for group in missing:
         for name, (value, unit, how) in MEASURES[group](options.quick).items():
             table.add(f"{group}: {name}", f"{value:.0f}" if unit == "bytes" else f"{value:.4g}", unit, how)

@@ -68,9 +68,9 @@ class RunArchive:
         if not len(self.reused):
             return self.reused
         if self._modelled and self._job.keep_failures:
-            told, asked = self.reused.copy(), self._job.description.asked
-            told["f"] = values_of(told, asked)
-            return told[told["f"] != SKIPPED] if asked else told
+            told = self.reused.copy()
+            told["f"] = values_of(told, self._job.description.asked)
+            return told[told["f"] != SKIPPED]
         sound = self.reused[~self.reused["failed"]]
         if self._modelled or enough(len(sound), sound["x"].shape[1], sound["c"].shape[1]):
             return sound

@@ -26,6 +26,8 @@ from ppo.data.files import (
     append_to,
     make_directories,
     make_durable,
+    missing_directories,
+    remove_empty,
     remove_unfinished,
     unfinished,
     unwritable,
@@ -101,7 +103,7 @@ class RunDir:
         Raises:
             UsageError: it cannot be made, or another run has begun in it.
         """
-        absent = [one for one in (self.path, *self.path.parents) if not one.exists()]
+        absent = missing_directories([self.path])
         try:
             make_directories(self.path)
             write_new(self.path / "config.json", config.to_json().encode())
@@ -112,8 +114,7 @@ class RunDir:
         except (OSError, UsageError) as error:
             with contextlib.suppress(OSError):
                 (self.path / "config.json").unlink(missing_ok=True)
-                for one in absent:
-                    one.rmdir()
+            remove_empty(absent)
             reason = error.strerror if isinstance(error, OSError) else error
             raise UsageError(f"--run-dir {self.shown}: cannot be made ({reason})") from None
         self.made = True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from actors.pools.base import DriverError
 from env.errors import UsageError
 from ppo.data.archive import NAME, read_archive
+from ppo.data.files import missing_directories, remove_empty
 from ppo.data.rows import REUSED
 from ppo.training.run_dir import WRITTEN, RunDir
 
@@ -35,8 +36,7 @@ def undone_by_mistake(
     Raises:
         UsageError: it was; the text is that of the breach.
     """
-    paths = [trainer.files.path for trainer in trainers]
-    absent = {one for path in paths for one in (path, *path.parents) if not one.exists()}
+    absent = missing_directories(trainer.files.path for trainer in trainers)
     try:
         yield
     except (DriverError, UsageError, OSError) as error:
@@ -48,9 +48,7 @@ def undone_by_mistake(
         made = [file for one in ours for pattern in (*WRITTEN, *ON_REQUEST) for file in one.path.glob(pattern)]
         for file in [*made, *(lists or ())]:
             file.unlink(missing_ok=True)
-        for one in sorted(absent, key=lambda path: len(path.parts), reverse=True):
-            with contextlib.suppress(OSError):  # something else is in it
-                one.rmdir()
+        remove_empty(absent)
         if isinstance(error, DriverError):
             raise UsageError(error.mistake) from error
         raise

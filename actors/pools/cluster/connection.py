@@ -10,7 +10,7 @@ from typing import Any
 
 from env.errors import UsageError
 
-LOCAL = "local"
+LOCAL, NOT_INSTALLED = "local", "--backend ray: Ray is not installed"
 CONNECT_SECONDS = 10.0
 """How long a cluster may take to answer at its address."""
 WHY_MILLISECONDS = "100"
@@ -35,10 +35,9 @@ def connect(address: str | None, runtime_env: dict[str, Any]) -> Any:
             to travel.
     """
     global _ours
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # they would be sent to Ray's makers
     os.environ.setdefault("RAY_timeout_ms_task_wait_for_death_info", WHY_MILLISECONDS)  # 1000 unless it is set
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of what it may do one day
-    ray = _library()
+    ray = imported_ray(NOT_INSTALLED)
     if ray.is_initialized():
         if _ours in (None, (address, runtime_env)):
             return ray
@@ -61,20 +60,24 @@ def check_reachable(address: str | None) -> None:
     Raises:
         UsageError: it is not, or nothing does.
     """
-    _library()
+    imported_ray(NOT_INSTALLED)
     _check_answers(address)
 
 
-def _library() -> Any:
-    """Returns Ray.
+def imported_ray(told: str) -> Any:
+    """Returns ``ray``, which sends nothing to its makers.
+
+    Args:
+        told: how an error message says that it is not installed.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: it is not.
     """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
     except ImportError:
-        raise UsageError("--backend ray: Ray is not installed; pip install 'tuninglaw[cluster]'") from None
+        raise UsageError(f"{told}; pip install 'tuninglaw[cluster]'") from None
     return ray
 
 

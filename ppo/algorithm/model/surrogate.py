@@ -182,10 +182,10 @@ class Surrogate(Objective):
         self.fit_local(policy, std_floor)
 
     def take_nearest(self, states: np.ndarray) -> None:
-        """Has the process of all take what is nearest to states ``[m, dims]`` too; with noise it knows of all."""
+        """Has the process of the whole range take the evaluations nearest to states ``[m, dims]`` as well."""
         assert self._whole is not None
         taken, hyperparameters = self._whole.taken, self._whole.hyperparameters
-        if len(taken) < len(self.evidence) and not self.whole.noisy:
+        if len(taken) < len(self.evidence) and not self.whole.noisy:  # else it is informed of all of them already
             nearest = nearest_to(states, self.evidence, hyperparameters)
             self._whole, self._processes = Fit(np.union1d(taken, nearest), hyperparameters), {}
 

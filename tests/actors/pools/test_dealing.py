@@ -242,14 +242,21 @@ def test_drivers_join_and_leave(expected):
         assert (len(pool._roster), pool.restarts) == (1, 0)
 
 
-def test_a_pool_without_any_driver_waits_for_one_as_long_as_for_an_answer(expected):
+def joins_after(seconds):
+    """Returns a script in which time passes while no driver answers, and there is room for more after so long."""
+
     def script(fleet, timeout):
         if any(one.answers and not one.ended for one in fleet.handles):
             return None
         fleet.time += timeout / 2
-        fleet.room += fleet.time > 100
+        fleet.room += fleet.time > seconds
         return []
 
+    return script
+
+
+def test_a_pool_without_any_driver_waits_for_one_as_long_as_for_an_answer(expected):
+    script = joins_after(100)
     fleet = FakeFleet(script, room=1)
     with DealingPool(job(), fleet, 1, 60.0) as pool:
         fleet.time = 80.0
@@ -326,13 +333,7 @@ def test_a_replaced_driver_that_starts_late_does_not_join(expected):
 
 
 def test_a_cluster_may_take_a_while_until_it_has_a_first_driver(expected):
-    def script(fleet, timeout):
-        if any(one.answers and not one.ended for one in fleet.handles):
-            return None
-        fleet.time += timeout / 2
-        fleet.room += fleet.time > 40
-        return []
-
+    script = joins_after(40)
     fleet = FakeFleet(script, room=0)
     fleet.far = True
     with DealingPool(job(), fleet, 1, 5.0) as pool:
@@ -349,11 +350,12 @@ def test_a_cluster_may_take_a_while_until_it_has_a_first_driver(expected):
         DealingPool(job(), fleet, 1, 5.0)
 
 
-@pytest.mark.parametrize(("far", "env", "held"), [(False, "Quadratic", 2), (True, "Quadratic", 4), (True, "Waits", 10)])
+SHORT, WAITS = "tests.problems:Quadratic", "tests.waiting:Waits"
+
+
+@pytest.mark.parametrize(("far", "env", "held"), [(False, SHORT, 2), (True, SHORT, 4), (True, WAITS, 10)])
 def test_how_many_slots_drivers_hold(far, env, held):
     fleet = FakeFleet()
     fleet.far = far
-    with DealingPool(
-        job("tests.waiting:Waits" if env == "Waits" else "tests.problems:Quadratic"), fleet, 2, 60.0
-    ) as pool:
+    with DealingPool(job(env), fleet, 2, 60.0) as pool:
         assert pool.held == held
