@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from actors.called import by_name
 from actors.law_file import About, read_law, save_law
 from actors.policy import Policy, centre_states
 from actors.polish import polish
@@ -128,6 +129,9 @@ class Law:
         knobs = self._normalised(z.reshape(-1, self.conditions), named=True).reshape(*z.shape[:-1], self.knobs)
         return self.knob_coordinates.in_units(knobs)
 
+    def __reduce__(self) -> tuple[type["Law"], tuple[Snapshot, About]]:
+        return Law, (self._policy.snapshot, self.about)  # what was made of them may hold functions, which no pickle can
+
     def __repr__(self) -> str:
         knobs, conditions = ", ".join(self.knob_coordinates), ", ".join(self.condition_coordinates)
         return f"<Law of {self.about.problem.get('env', 'a problem')}: {knobs} for {conditions}>"
@@ -222,7 +226,7 @@ class Law:
 
         Args:
             f: takes knobs and conditions by name, in units, and returns a number, NaN where it fails, or f and its
-                constraints; a function that ``objective`` described is one.
+                constraints; a function that ``objective`` described is one, and so is what a described class makes.
             budget: evaluations of f at the most.
             **conditions: in units.
 
@@ -231,11 +235,12 @@ class Law:
 
         Raises:
             ValueError: the conditions are not such as the law takes, the budget is no whole number of at least 1, or f
-                is of other ones.
+                is of other ones or has to be awaited.
         """
         if not isinstance(budget, numbers.Integral) or budget < 1:
             raise ValueError(f"budget = {budget!r}: must be a whole number of at least 1")
-        given = self._given(f)
+        problem = self.about.problem.get("env", "another problem")
+        called = by_name(f, self.knob_coordinates, self.condition_coordinates, problem)
         z = self._place(None, conditions)
         if not isinstance(z, list):
             raise ValueError("a polish is of one condition; give single values")
@@ -248,23 +253,8 @@ class Law:
             return {name: one.in_units(value) for (name, one), value in values}
 
         steps = np.array(self._policy.spec.steps or np.zeros(self.knobs))[free]
-        found = polish(lambda x: f(**in_units(x), **conditions, **given), start[free], steps, budget if free else 1)
+        found = polish(lambda x: called(in_units(x) | conditions), start[free], steps, budget if free else 1)
         return Polished(in_units(found.knobs), found.value, found.given, found.evaluations)
-
-    def _given(self, f: Any) -> dict[str, Any]:
-        """Returns what a function that describes itself is given beside knobs and conditions: a generator, or nothing.
-
-        Raises:
-            ValueError: it is of other knobs or conditions than this law.
-        """
-        described = getattr(f, "__dict__", {}).get("objective")
-        ours = self.knob_coordinates, self.condition_coordinates
-        if described is not None and (described.knob_coordinates, described.condition_coordinates) != ours:
-            named = self.about.problem.get("env", "another problem")
-            raise ValueError(f"f has other knobs or conditions than the law, which is of {named}")
-        if described is not None and self.condition_coordinates.observed:
-            raise ValueError("a polish is of one condition, and f has some that are observed and cannot be set")
-        return {"rng": np.random.default_rng(0)} if getattr(described, "takes_rng", False) else {}
 
     def uncertainty(self, conditions: Any = None, /, **named: Any) -> Any:
         """Returns how uncertain f is at the law's knobs: its standard deviation by the critic, ``[m]`` or one number.

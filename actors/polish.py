@@ -57,8 +57,8 @@ def polish(f: Callable[[np.ndarray], Any], knobs: np.ndarray, steps: np.ndarray,
     """
     search = _Search(f, knobs, steps, budget)
     search.probe()
-    while search.left:
-        search.step()
+    while search.left and search.step():
+        pass
     return search.found()
 
 
@@ -128,11 +128,16 @@ class _Search:
             if self.left and not (self._points == point).all(axis=1).any():
                 self._evaluate(point)
 
-    def step(self) -> None:
-        """Evaluates the knobs of which the process expects least in the trust region, and changes its size."""
+    def step(self) -> bool:
+        """Evaluates the knobs of which the process expects least in the trust region, and changes its size.
+
+        Returns:
+            Whether there were any that had not been evaluated yet.
+        """
         best = self._best
         centre = self._points[best]
-        point = self._proposal(centre)
+        if (point := self._proposal(centre)) is None:
+            return False
         moved = float(np.abs(point - centre).max())
         self._evaluate(point)
         if self._best != best:
@@ -140,9 +145,13 @@ class _Search:
             self._radius = GROWTH * self._radius if far else max(2 * moved, self._radius / 4)
         else:
             self._radius = max(SHRINKAGE * self._radius, min(self._radius, 2 * moved) / 2)
+        return True
 
-    def _proposal(self, centre: np.ndarray) -> np.ndarray:
-        """Returns the knobs to evaluate next; ones drawn at random where the best ones were evaluated before."""
+    def _proposal(self, centre: np.ndarray) -> np.ndarray | None:
+        """Returns the knobs to evaluate next; ones drawn at random where the best ones were evaluated before.
+
+        Where knobs have steps, it returns None if all of them were.
+        """
         low, high = ((bound - centre) / self._radius for bound in (-1.0, 1.0))
         low, high = np.maximum(low, -1), np.minimum(high, 1)
         expected = self._expectation(centre)
@@ -157,11 +166,13 @@ class _Search:
             point = snapped(np.clip(centre + self._radius * best, -1, 1), self._steps)
             if np.abs(self._points - point).max(axis=1).min() > 1e-6 * self._radius:
                 return point
-        for row in unit:
-            point = snapped(np.clip(centre + self._radius * (low + (high - low) * row) / 3, -1, 1), self._steps)
+        near = np.clip(centre + self._radius * (low + (high - low) * unit) / 3, -1, 1)
+        steps = np.clip(centre + np.maximum(self._radius, self._steps) * (2 * unit - 1), -1, 1)
+        for row in (*near, *steps):  # near to a whole number there may be no other one
+            point = snapped(row, self._steps)
             if not (self._points == point).all(axis=1).any():
-                break
-        return point
+                return point
+        return None
 
     def _near(self, centre: np.ndarray) -> np.ndarray:
         """Returns the numbers of the evaluations that are nearest to a point, and did not fail."""

@@ -13,8 +13,14 @@ from typing import Any
 
 from env.errors import UsageError, in_one_line, nearest, place
 
-KINDS = "Range.__init__()"
-"""How Python's message begins where a description has another number of arguments, also for Log and Integer."""
+DESCRIPTIONS = {
+    "Range.__init__()": "Range(0, 1, unit='V')",
+    "Choice.__init__()": "Choice('low', 'high')",
+    "objective()": "@objective(knobs=dict(gain=Range(0, 1)), conditions=dict(load=Range(0, 1)))",
+    "bench()": "bench(knobs=dict(gain=Range(0, 1)), conditions=dict(load=Range(0, 1)))",
+}
+"""How Python's message begins where a description has other arguments than it takes, and what would be right; that of
+``Range`` begins so for Log and Integer too."""
 
 
 def import_object(flag: str, path: str) -> Any:
@@ -117,9 +123,10 @@ def _mistakes_in_one_line(told: str, file: str) -> Iterator[None]:
         where = f"line {error.lineno}{f' of {other}' if other != file else ''}"
         raise UsageError(f"{told}: cannot be imported: {type(error).__name__} at {where}: {error.msg}") from error
     except TypeError as error:
-        if not str(error).startswith(KINDS):
+        right = next((right for begin, right in DESCRIPTIONS.items() if str(error).startswith(begin)), None)
+        if right is None:
             raise
-        raise UsageError(f"{told}: {place(error)}: {error}; it must be as in Range(0, 1, unit='V')") from error
+        raise UsageError(f"{told}: {place(error)}: {error}; it must be as in {right}") from error
     except ModuleNotFoundError as error:
         if error.name is None:  # which the user's code raised
             raise

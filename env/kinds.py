@@ -3,6 +3,7 @@
 It needs NumPy alone, as a law does that is deployed.
 """
 
+import contextlib
 import functools
 import math
 import numbers
@@ -150,13 +151,13 @@ class Choice:
 
     def __init__(self, *options: Any, observed: bool = False):
         self.observed = observed
-        self.options = tuple(_plain(option) if _is_finite(option) else option for option in options)
+        self.options = tuple(map(_plain_option, options))
         if len(options) < 2:
             hint = (
                 "; give them one by one, Choice('a', 'b')" if options and isinstance(options[0], list | tuple) else ""
             )
             raise UsageError(f"{self}: needs two options or more{hint}")
-        if not all(isinstance(option, str | bool) or _is_finite(option) for option in options):
+        if not all(isinstance(option, str | bool) or _is_finite(option) for option in self.options):
             raise UsageError(f"{self}: its options must be texts, finite numbers, or True and False")
         if len({(isinstance(option, bool), option) for option in options}) < len(options):
             raise UsageError(f"{self}: names an option twice")
@@ -197,6 +198,19 @@ class Choice:
                 return place
         raise UsageError(f"{value!r}: must be {', '.join(map(repr, self.options[:-1]))} or {self.options[-1]!r}")
 
+    def read(self, text: str) -> Any:
+        """Returns the option that a text says, as a spreadsheet may have written it; None if it is none of them."""
+        texts = [str(option) for option in self.options]
+        if text in texts:
+            return self.options[texts.index(text)]
+        plain, texts = text.strip().lower(), [one.strip().lower() for one in texts]
+        if plain in texts:
+            return self.options[texts.index(plain)]
+        with contextlib.suppress(ValueError):
+            number = float(text)
+            return next((one for one in self.options if not isinstance(one, str | bool) and one == number), None)
+        return None
+
     def __str__(self) -> str:
         return f"Choice({', '.join(map(repr, self.options))})"
 
@@ -225,12 +239,21 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
+def _plain_option(option: Any) -> Any:
+    """Returns an option as Python's own text, number or truth value, if it is one."""
+    if isinstance(option, np.generic):
+        option = option.item()
+    return _plain(option) if _is_finite(option) else option
+
+
 def _numbers(values: Any) -> Any:
     """Returns a Python number as it is, and anything else as an array of float64.
 
     Raises:
-        UsageError: one of them is no number.
+        UsageError: one of them is no number, or one that float64 does not have.
     """
+    if type(values) is int and not _is_finite(values):
+        raise UsageError(f"a whole number of {values.bit_length():,} bits: must be one that floating point has")
     if type(values) in (int, float) and values == values:
         return values
     array = np.asarray(values)

@@ -163,6 +163,8 @@ def _check_best(best: Callable[..., Any] | None, conditions: Coordinates) -> Non
     """
     if best is None:
         return
+    if not callable(best):
+        raise UsageError(f"best: is {in_words(best)}; it must be a function of the conditions, or None")
     if conditions.observed:
         raise UsageError("best: is of conditions that can be set, and some are observed; leave it out")
     if inspect.iscoroutinefunction(best):

@@ -17,7 +17,7 @@ NO_CHOICE = re.compile(r"invalid choice '(.*)' for argument '(--\S+)'\. Expected
 def one_line(box: str) -> str:
     """Returns the message of tyro's framed error on one line."""
     lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
-    message = " ".join(line for line in lines[1:] if line)
+    message = " ".join(line for line in lines[1:] if line.strip("-"))  # of such are frames that are plain ASCII
     message = message.partition(" Argument helptext:")[0].partition(" For full helptext")[0] or box.strip()
     if found := NO_TYPE.match(message):
         name, kinds, values = found.groups()

@@ -126,12 +126,12 @@ def check_settings(answers: Answers, points: Sequence[Point], described: Descrip
 
 def _is_near(text: str, value: Any, one: Coordinate) -> bool:
     """Returns whether a text says a value, as a spreadsheet may have rounded it."""
-    if isinstance(one, Choice) and text.lower() == str(value).strip().lower():
-        return True
+    if isinstance(one, Choice):
+        return (option := one.read(text)) is not None and one.normalised(option) == one.normalised(value)
     try:
         found = float(text)
-        if isinstance(one, Integer | Choice):
-            return found == value and not isinstance(value, bool | str)
+        if isinstance(one, Integer):
+            return found == value
         return abs(one.normalised(found) - one.normalised(value)) <= 2 * NEARLY  # of [-1, 1]
     except (ValueError, UsageError):
         return False

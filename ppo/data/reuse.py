@@ -9,7 +9,7 @@ import numpy as np
 
 from actors.job import Job
 from env.errors import UsageError
-from env.kinds import Choice, Coordinate
+from env.kinds import Choice, Coordinate, Integer
 from ppo.data.archive import NAME, read_archive
 from ppo.data.rows import REUSED, row_type
 from ppo.data.run_archive import check_same_problem
@@ -19,6 +19,7 @@ STEP = -1
 """Training step of reused rows."""
 LONGEST_LINE = 10_000_000  # characters, of a table
 AS_TABLE = "; if it is the same f, write its archive as a table, archive --csv, and reuse that"
+DIGITS = 9  # of knobs and conditions in [-1, 1] in which evaluations differ
 SHOWN = 60  # characters of a text in a message
 
 
@@ -43,12 +44,17 @@ def read_reused(sources: Iterable[str], job: Job) -> np.ndarray:
         path = path.parent if path.name == NAME else path
         name = f"--reuse {source}"
         rows = _read_table(path, name, job) if path.is_file() else _read_run(path, name, job)
-        evaluations = [row.tobytes() for row in np.column_stack([rows["x"], rows["c"], rows["f"]])]
+        evaluations = [row.tobytes() for row in np.column_stack([_rounded(rows["x"]), _rounded(rows["c"]), rows["f"]])]
         parts.append(rows[[evaluation not in known for evaluation in evaluations]])
         known.update(evaluations)
     rows = np.concatenate(parts)
     rows["kind"], rows["step"], rows["slot"], rows["time_step"] = REUSED, STEP, np.arange(len(rows)), 0
     return rows
+
+
+def _rounded(z: np.ndarray) -> np.ndarray:
+    """Returns normalised values without their last digits, which differ where one came by way of its unit."""
+    return np.round(z, DIGITS) + 0.0  # which makes 0 of -0
 
 
 def _read_run(path: pathlib.Path, name: str, job: Job) -> np.ndarray:
@@ -118,8 +124,7 @@ def _number(text: str | None, where: str, coordinate: Coordinate | None) -> floa
     if text is None:
         raise UsageError(f"{where}: the row is too short, it has no value there")
     if isinstance(coordinate, Choice):
-        option = next((option for option in coordinate.options if str(option) == text), None)
-        if option is None:
+        if (option := coordinate.read(text)) is None:
             raise UsageError(f"{where}: {_shown(text)!r} is none of {', '.join(map(str, coordinate.options))}")
         return coordinate.normalised(option)
     try:
@@ -131,4 +136,6 @@ def _number(text: str | None, where: str, coordinate: Coordinate | None) -> floa
     if not coordinate.low <= value <= coordinate.high:
         bounds = f"[{coordinate.low:g}, {coordinate.high:g}]"
         raise UsageError(f"{where}: {_shown(text)!r} is outside {bounds}, its range")
+    if isinstance(coordinate, Integer) and value != round(value):
+        raise UsageError(f"{where}: {_shown(text)!r} is no whole number, and {coordinate} has no other")
     return float(min(max(coordinate.normalised(value), -1.0), 1.0))

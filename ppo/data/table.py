@@ -35,13 +35,15 @@ def column_flaw(head: Sequence[str], columns: Sequence[str]) -> str:
 def column_names(row: np.dtype, named: Named = None) -> list[str]:
     """Returns the names of the columns: those of the fields, numbered where a field has several values.
 
-    Knobs and conditions that have names are called by them.
+    Knobs and conditions that have names are called by them; a field that has the name of one is called ``row_`` and it.
     """
     assert row.fields is not None, "rows have fields"
     names, parts = [], {} if named is None else dict(zip("xc", named, strict=True))
+    taken = {name for part in parts.values() for name in part}
     for name in row.names or ():
         shape = row.fields[name][0].shape
-        numbered = [f"{name}_{j}" for j in range(shape[0])] if shape else [name]
+        shown = f"row_{name}" if name in taken else name
+        numbered = [f"{name}_{j}" for j in range(shape[0])] if shape else [shown]
         names += list(parts[name]) if name in parts else numbered
     return names
 

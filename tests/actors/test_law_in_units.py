@@ -1,5 +1,6 @@
 """A law is asked by name and in units: one query or arrays, the same knobs, and a warning outside of its range."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -193,3 +194,10 @@ def test_the_policy_of_an_environment_is_no_law():
         Law(mixture(), About(**spaces))
     with pytest.raises(ValueError, match="not the policy of a tuning problem"):
         Law(Snapshot(0, NetworkSpec(4, (), "tanh", "categorical", 1, (2,)), np.zeros(10)))
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_a_law_that_is_pickled_comes_back_with_the_same_bits(law):
+    back = pickle.loads(pickle.dumps(law))
+    assert [back(**row) for row in ROWS[:20]] == [law(**row) for row in ROWS[:20]]
+    assert repr(back) == repr(law) and back.about == law.about

@@ -1,5 +1,7 @@
 """A law is polished by a user's function, which is called by name, in units."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,43 @@ def test_a_function_that_draws_random_numbers_is_given_a_generator():
 
     first, second = (LAW.polish(noisy, budget=12, **GIVEN) for _ in range(2))
     assert first == second and first.value != cost(**first.knobs, **GIVEN)
+
+
+def test_a_function_that_takes_arrays_is_given_arrays():
+    shapes = set()
+
+    @objective(knobs=dict(KNOBS), conditions=dict(CONDITIONS), vectorised=True)
+    def many(gain, taps, mode, vin, load, chip):
+        shapes.update(np.shape(value) for value in (gain, taps, mode, vin, load, chip))
+        knobs = LAW(vin=vin, load=load, chip=chip)
+        assert (mode == knobs["mode"]).all()
+        return (gain - knobs["gain"] - 0.3) ** 2 + (taps - knobs["taps"] + 1) ** 2
+
+    found = LAW.polish(many, budget=20, **GIVEN)
+    assert shapes == {(1,)} and found == LAW.polish(cost, budget=20, **GIVEN)
+
+
+def test_what_a_described_class_makes_is_polished_and_the_class_itself_refused():
+    @objective(knobs=dict(KNOBS), conditions=dict(CONDITIONS))
+    class Cost:
+        def __call__(self, gain, taps, mode, vin, load, chip, rng):
+            assert isinstance(rng, np.random.Generator)
+            return cost(gain, taps, mode, vin, load, chip)
+
+    assert LAW.polish(Cost(), budget=12, **GIVEN) == LAW.polish(cost, budget=12, **GIVEN)
+    with pytest.raises(ValueError, match=r"f is the class Cost; give what it makes, Cost\(\)"):
+        LAW.polish(Cost, budget=12, **GIVEN)
+
+
+def test_a_function_that_has_to_be_awaited_is_refused_with_what_would_work():
+    @objective(knobs=dict(KNOBS), conditions=dict(CONDITIONS))
+    async def later(gain, taps, mode, vin, load, chip):
+        return cost(gain, taps, mode, vin, load, chip)
+
+    with pytest.raises(ValueError, match="f has to be awaited; give a function that does so"):
+        LAW.polish(later, budget=12, **GIVEN)
+    by_hand = LAW.polish(lambda **values: asyncio.run(later(**values)), budget=12, **GIVEN)
+    assert by_hand == LAW.polish(cost, budget=12, **GIVEN)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,27 @@ def test_a_whole_number_moves_in_steps():
     assert found.knobs[1] in (0.5, 0.75) and abs(found.knobs[0] - 0.4 - 0.5 * found.knobs[1]) < 1e-3
 
 
+def whole(distance):
+    """Returns f of whole numbers, a step of 0.1 each, whose least is so many steps away from 0 along each."""
+    return lambda x: float(((np.rint(x * 10) - distance) ** 2).sum() + 0.5 * abs(np.rint(x * 10)).sum())
+
+
+@pytest.mark.parametrize("knobs", [1, 2, 3])
+def test_whole_numbers_are_each_evaluated_once_and_the_least_is_found(knobs):
+    call, asked = counted(whole(4))
+    found = polish(call, np.zeros(knobs), np.full(knobs, 0.1), 60)
+    assert len({tuple(np.rint(x * 10)) for x in asked}) == len(asked) == found.evaluations <= 60
+    assert np.rint(found.knobs * 10).tolist() == [4] * knobs
+
+
+def test_a_polish_ends_where_all_that_is_near_was_evaluated():
+    call, asked = counted(whole(0))
+    found = polish(call, np.zeros(1), np.array([0.1]), 50)
+    assert sorted(np.rint(x * 10).item() for x in asked) == [-1, 0, 1] and found.knobs.tolist() == [0]
+    one_of_two = polish(lambda x: x[0], np.array([1.0]), np.array([2.0]), 50)
+    assert (one_of_two.knobs.tolist(), one_of_two.evaluations) == ([-1], 2)
+
+
 def test_noise_does_not_choose():
     """Of many evaluations with noise the least is a lucky one; the process says which knobs were the best."""
     rng, far = np.random.default_rng(1), []

@@ -126,6 +126,23 @@ def test_bounds_and_options_are_pythons_own_numbers():
         values = kind.options if isinstance(kind, Choice) else (kind.low, kind.high)
         assert {type(value) for value in values} <= {int, float}
     assert Integer(0.0, 31.0) == Integer(0, 31)
+    texts = Choice(*np.array(["a", "b"])).options + Choice(np.True_, np.False_).options
+    assert texts == ("a", "b", True, False) and list(map(type, texts)) == [str, str, bool, bool]
+
+
+def test_options_are_read_as_spreadsheets_write_them():
+    kind = Choice(1, 2.5, True, "Buck", "buck", "4")
+    texts = ["1", "1.0", "2.50", "TRUE", " true", "Buck", "buck", "BUCK", "4"]
+    found = list(map(kind.read, texts))
+    assert found == [1, 1, 2.5, True, True, "Buck", "buck", "Buck", "4"]
+    assert [type(one) for one in found[:4]] == [int, int, float, bool]
+    assert list(map(kind.read, ["", "2", "4.0", "nan", "False"])) == [None] * 5
+
+
+@pytest.mark.parametrize("kind", [Range(-1, 1), Range(0, 5), Log(1, 5), Integer(0, 5)])
+def test_a_whole_number_that_floating_point_lacks_is_told(kind):
+    with pytest.raises(UsageError, match="a whole number of 1,329 bits: must be one that floating point has"):
+        kind.normalised(10**400)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_gymnasiums_wrappers_do_not_hide_what_is_wrong_below_them(name):
         del gymnasium.registry["Mistaken-v0"]
 
 
-HEAD = "from env import Choice, Log, Range, objective\n"
+HEAD = "from env import Choice, Log, Range, bench, objective\n"
 KNOBS = "knobs=dict(gain=Range(0, 1)), conditions=dict(load=Range(0, 1))"
 FILES = [
     ("def f(x:\n    return 1\n", r"cannot be imported: SyntaxError at line 1: '\(' was never closed"),
@@ -100,6 +100,16 @@ FILES = [
     ("\nspan = Range(1, 0)\n", r"line 3 of x.py: Range\(1, 0\): its first bound must be below its second"),
     ("span = Log(1)\n", r"line 2 of x.py: Range.__init__\(\) missing 1 .*it must be as in Range\(0, 1, unit='V'\)"),
     (
+        "mode = Choice('a', 'b', seen=True)\n",
+        r"line 2 of x.py: Choice.* got an .*as in Choice\('low', 'high'\)",
+    ),
+    (f"@objective({KNOBS}, of=1)\ndef f(): ...\n", r"line 2 of x.py: objective\(\) got an .*as in @objective\(knobs="),
+    (f"supply = bench({KNOBS}, of=1)\n", r"line 2 of x.py: bench\(\) got an .*it must be as in bench\(knobs=dict\("),
+    (
+        f"@objective({KNOBS}, best=3)\ndef f(gain, load): ...\n",
+        "line 2 of x.py: best: is the number 3; it must be a function of the conditions, or None",
+    ),
+    (
         f"@objective({KNOBS}, best=lambda gain: 1)\ndef f(gain, load): ...\n",
         r"line 2 of x.py: best\(gain\): missing a required argument: 'gain'; .* names of the conditions, load",
     ),
@@ -109,7 +119,7 @@ FILES = [
 @pytest.mark.parametrize(("text", "message"), FILES, ids=[text[:30] for text, _ in FILES])
 def test_a_file_that_cannot_be_imported_is_one_line_with_its_place(text, message, tmp_path):
     path = tmp_path / "x.py"
-    path.write_text(HEAD * ("Range" in text or "objective" in text or "Log" in text) + text)
+    path.write_text(HEAD * any(name in text for name in ("Range", "objective", "Log", "Choice")) + text)
     with pytest.raises(UsageError, match=f"^--env {path}:f: {message}") as caught:
         Problem(f"{path}:f").describe()
     assert "\n" not in str(caught.value)

@@ -1,5 +1,9 @@
 """A value that is not understood is told in one line and in words."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from env import UsageError
@@ -39,4 +43,12 @@ def test_what_is_not_known_is_shown_as_it_is_on_one_line():
     lines = "Something else.", "And more of it.", "For full helptext, run x --help"
     box = "\n".join(["╭─ Parsing error ───╮", *(f"│ {line} │" for line in lines), "╰───────╯"])
     assert one_line(box) == "Something else. And more of it."
+    plain = "\n".join([" Parsing error ", "-" * 30, *(f"  {line}  " for line in lines[:2]), "-" * 30, f"  {lines[2]}"])
+    assert one_line(plain) == one_line(box)
     assert one_line("") == ""
+
+
+def test_a_frame_of_plain_ascii_is_no_part_of_the_message():
+    command = [sys.executable, "-m", "ppo.train", "--drivers", "x"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (ended.stderr, ended.returncode) == ("error: --drivers x: must be a whole number or auto\n", 2)

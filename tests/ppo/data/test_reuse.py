@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from actors.job import Kind
+from env import Choice, Integer, Problem, Range, bench
+from env.objects import name_of
 from ppo.data.archive import NAME
 from ppo.data.reuse import read_reused
 from ppo.data.rows import REUSED, row_type
+from ppo.data.table import write_table
 from tests.ppo.data.archives import control_job, job, refusal, round_rows, same_rows, written
 
 JOB = job()
@@ -92,6 +95,31 @@ def test_an_evaluation_that_two_runs_hold_comes_once(tmp_path):
     check_keys(reused)
     assert same_facts(reused, np.concatenate([rows, later]))
     assert same_facts(read_reused([second, first], JOB), np.concatenate([rows, later]))
+
+
+def test_an_evaluation_that_a_run_and_its_table_hold_comes_once(tmp_path):
+    """A table is in units, by way of which the last bits of a knob in [-1, 1] change."""
+    problem = Problem(name_of(bench(knobs={"fan": Range(0.1, 0.7)}, conditions={"load": Range(3, 50, unit="A")})))
+    a_job = job(problem=problem)
+    rows, rng = np.zeros(200, row_type(a_job)), np.random.default_rng(0)
+    rows["kind"], rows["slot"], rows["time_step"] = Kind.COLLECT, np.arange(200), 1
+    rows["x"], rows["c"], rows["f"] = rng.uniform(-1, 1, (200, 1)), rng.uniform(-1, 1, (200, 1)), rng.normal(size=200)
+    write_table(tmp_path / "a.csv", rows, problem.describe().coordinates)
+    sources = [run_dir(tmp_path / "run", rows, a_job), str(tmp_path / "a.csv")]
+    alone = read_reused(sources[1:], a_job)
+    assert (alone["x"] != rows["x"]).any() and np.abs(alone["x"] - rows["x"]).max() < 1e-15
+    assert same_facts(read_reused(sources, a_job), rows)
+
+
+def test_a_whole_number_and_an_option_are_read_as_they_may_be_written(tmp_path):
+    problem = Problem(
+        name_of(bench(knobs={"taps": Integer(0, 4), "on": Choice(True, False)}, conditions={"c": Range(0, 1)}))
+    )
+    a_job, head = job(problem=problem), "taps,on,c,f"
+    rows = read_reused([table(tmp_path / "a.csv", "3.0,TRUE,0.5,1", "4,False,0,2", head=head)], a_job)
+    assert rows["x"].tolist() == [[0.5, -1], [1, 1]]
+    message = refusal(read_reused, [table(tmp_path / "b.csv", "2.5,True,0,1", head=head)], a_job)
+    assert message.endswith("row 1, column taps: '2.5' is no whole number, and Integer(0, 4) has no other")
 
 
 def test_repeated_measurements_that_differ_are_kept(tmp_path):

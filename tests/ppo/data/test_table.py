@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from actors.job import Kind
-from env import Problem, UsageError
-from env.coordinates import snapped
+from env import Problem, Range, UsageError
+from env.coordinates import Coordinates, snapped
 from ppo.data.reuse import read_reused
 from ppo.data.rows import KIND_NAMES, LATE, REUSED, row_type
 from ppo.data.table import column_names, write_table
@@ -42,6 +42,12 @@ def test_columns_of_a_field_with_several_values_are_numbered():
     assert column_names(row_type(JOB)) == fields.split()
     control = "kind step slot time_step obs_0 obs_1 action_0 reward driver terminated truncated"
     assert column_names(row_type(control_job())) == control.split()
+
+
+def test_fields_that_have_the_name_of_a_knob_are_told_from_it():
+    named = Coordinates.plain("x", 2, "knobs"), Coordinates({"step": Range(0, 1)}, "conditions")
+    found = column_names(row_type(JOB), named)
+    assert found == ["kind", "row_step", "slot", "time_step", "x_0", "x_1", "step", "f", "seconds", "driver", "failed"]
 
 
 def test_values_are_exact(path):
