@@ -18,6 +18,7 @@ from ppo.algorithm.model.gaussian_process import (
     WARPS,
     GaussianProcess,
     Hyperparameters,
+    Side,
     prior,
 )
 
@@ -80,6 +81,16 @@ class Likelihood:
         return (1 + radius + (5 / 3) * squared) * torch.exp(-radius)
 
 
+def least_warp(values: np.ndarray, side: Side) -> float:
+    """Returns the least warp of values ``[n]`` that a fit may choose.
+
+    Where k of them have the value at the end that the warp stretches, as of a clipped f, the loss is about
+    n log L - k L for a small warp, L = -log(warp), whatever the others say: from L = n / k on it falls for ever.
+    """
+    tied = (values == (values.min() if side == "low" else values.max())).sum()
+    return float(np.clip(np.exp(-len(values) / tied), *WARPS))
+
+
 def fit(
     states: np.ndarray,
     values: np.ndarray,
@@ -97,9 +108,9 @@ def fit(
         device: where torch computes the likelihood; None for NumPy.
     """
     dims, on_device = states.shape[1], None if device is None else Likelihood(states, values, device)
-    bounds = np.log([LENGTHS] * dims + [(LEAST_NOISE, MOST_NOISE), WARPS])
     found = []
     for start in starts:
+        bounds = np.log([LENGTHS] * dims + [(LEAST_NOISE, MOST_NOISE), (least_warp(values, start.side), WARPS[1])])
 
         def loss(logs: np.ndarray, start: Hyperparameters = start) -> tuple[float, np.ndarray]:
             hyper = start.at(logs)

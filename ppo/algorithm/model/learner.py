@@ -136,7 +136,7 @@ class ModelLearner(Learner):
 
     def _planned(self, policy: Policy) -> Plan:
         slots, rng = self._job.slots(self.kind), self._rng(0)
-        if not self.surrogate.fitted:
+        if not self.surrogate.fitted or (self.step == 0 and len(self.surrogate.evidence) < slots):  # few were reused
             return design(self.knobs, self.conditions, slots, rng, self._job.limit)
         weather = Weather.of(self._job.description, self.surrogate.evidence)
         return plan_round(self.surrogate.process, policy, slots, rng, weather)

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
 from actors.kernels import KERNEL_NAMES, correlation
 from env import OBJECTIVES
 from ppo.algorithm.model import fitting as module
-from ppo.algorithm.model.fitting import Likelihood, fit
+from ppo.algorithm.model.fitting import Likelihood, fit, least_warp
 from ppo.algorithm.model.gaussian_process import (
     LEAST_NOISE,
     LENGTHS,
@@ -285,3 +286,29 @@ def test_a_fit_to_equal_points_does_not_raise(starts, least, monkeypatch):
     states, values = np.tile(states, (3, 1)), np.tile(values, 3)
     ours = factored(states, values, fit(states, values, starts, 15))
     assert np.abs(ours.unwarped(ours.mean(states)) - values).max() < 0.02 * ours.range
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_a_clipped_f_the_values_above_are_still_told_apart(seed):
+    """Were the warp free, a smaller one would be ever likelier, since a third of the values are the least one."""
+    rng, branin = np.random.default_rng(seed), OBJECTIVES["branin"]()
+    states, others = rng.uniform(-1, 1, (60, 2)), rng.uniform(-1, 1, (500, 2))
+    f, others_f = (branin(z[:, :1], z[:, 1:]) for z in (states, others))
+    values = np.maximum(f, np.quantile(f, 0.3))
+    found = fit(states, values, first_guesses(2), 40)
+    above = others_f > values.min()
+    expected = factored(states, values, found).mean(others)[above]
+    assert spearmanr(expected, others_f[above]).statistic > 0.98
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        (np.linspace(0, 1, 10), -10, -10),
+        (np.array([3.0, 3, 3, 5, 7, 7]), -2, -3),
+        (np.r_[np.zeros(2), np.linspace(1, 2, 98)], np.log(WARPS[0]), np.log(WARPS[0])),
+        (np.ones(4), -1, -1),
+    ],
+)
+def test_the_least_warp_is_that_of_the_ties_at_its_end(values, low, high):
+    assert np.log([least_warp(values, side) for side in SIDES]) == pytest.approx([low, high])

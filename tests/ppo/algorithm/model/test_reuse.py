@@ -10,16 +10,16 @@ from actors.job import Kind
 from ppo.algorithm.model import learner as module
 from ppo.algorithm.model import settling
 from ppo.algorithm.model.settling import Effort, law_states
-from tests.ppo.algorithm.model.test_learner import doubt, learner_and_collector, trained
+from tests.ppo.algorithm.model.test_learner import collect, doubt, learner_and_collector, trained
 from tests.problems import Quadratic
 
 C = np.linspace(-1, 1, 101)[:, None]
 
 
-def reused(components=6, **changes):
-    """Returns a learner that starts from 50 evaluations, and what runs its rounds."""
-    learner, collector = learner_and_collector(50, components=components, **changes)
-    states = np.random.default_rng(1).uniform(-1, 1, (50, 3))
+def reused(components=6, count=50, **changes):
+    """Returns a learner that starts from so many evaluations, and what runs its rounds."""
+    learner, collector = learner_and_collector(count, components=components, **changes)
+    states = np.random.default_rng(1).uniform(-1, 1, (count, 3))
     learner.imitate(states[:, :2], states[:, 2:], Quadratic()(states[:, :2], states[:, 2:]))
     return learner, collector
 
@@ -31,6 +31,26 @@ def test_they_are_evidence_before_the_first_round():
     kinds, spent = trained(learner, collector)
     assert kinds[0] == Kind.DESIGN and sum(spent) == 64
     assert len(learner.surrogate.evidence) == 114
+
+
+def strata_of(column):
+    """Returns in how many of as many equal parts of the range there are points: in a Latin hypercube in all."""
+    return len(set(np.floor((column + 1) / 2 * len(column))))
+
+
+@pytest.mark.usefixtures("little_effort")
+@pytest.mark.parametrize("more", [-1, 0])
+def test_fewer_than_the_first_round_has_do_not_stand_for_its_design(more):
+    slots = len(learner_and_collector()[0].round_snapshot().plan.actions)
+    learner, collector = reused(count=slots + more)
+    assert learner.surrogate.fitted
+    plan = learner.round_snapshot().plan
+    points = np.concatenate([plan.actions, plan.starts[:, 2:]], axis=1)
+    strata = [strata_of(column) for column in points.T]
+    assert (strata == [slots] * 3) == (more < 0)
+    learner.learn(collect(learner, collector))
+    second = learner.round_snapshot().plan
+    assert any(strata_of(column) < len(column) for column in second.actions.T)
 
 
 @pytest.mark.parametrize("components", [1, 6])
