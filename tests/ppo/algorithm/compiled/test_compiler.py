@@ -13,11 +13,21 @@ ROOT = pathlib.Path(__file__).parents[4]
 PROGRAM = """
 import json
 import numpy as np
-from ppo.algorithm.compiled.imagined import correlation_sums as function
+from ppo.algorithm.compiled.compiler import entry, part
 
-one = np.arange(6.0).reshape(3, 2)
-value = function(one, one, np.ones(3), 1).tolist()
-print(json.dumps([value, sum(function.stats.cache_hits.values())]))
+@part
+def half(value):
+    return 0.5 * value
+
+@entry
+def total(values):
+    found = 0.0
+    for value in values:
+        found += half(value)
+    return found
+
+value = total(np.arange(6.0))
+print(json.dumps([value, sum(total.stats.cache_hits.values())]))
 """
 
 
