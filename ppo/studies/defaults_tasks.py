@@ -8,7 +8,8 @@ from ppo.config import Config
 from ppo.experiments.control_benchmarks import HALF_CHEETAH_PEER
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
 
-MEASURED_PEER = "Stable-Baselines3, chosen settings"
+NORMALISED_PEER = "Stable-Baselines3, normalised"
+"""What version 0.1 was compared with: its defaults normalise nothing."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ TASKS = (
         Config(env="HalfCheetah-v5", env_steps=1_000_000),
         median=6000.0,
         of_peer=2.0,
-        peers={MEASURED_PEER: HALF_CHEETAH_PEER},
+        peers={NORMALISED_PEER: HALF_CHEETAH_PEER},
     ),
     Task(Config(env="Hopper-v5", env_steps=1_000_000), of_peer=1.0),
     Task(Config(env="Walker2d-v5", env_steps=1_000_000), held_out=True, of_peer=1.0),

@@ -12,7 +12,7 @@ from ppo.studies import defaults
 from ppo.studies.control_runs import COLUMNS, OURS, MeasuredTraining, RandomActionsRun
 from ppo.studies.defaults_ablation import ABLATED, DEFAULTS, ablation_table, changed, differs
 from ppo.studies.defaults_report import aim, draw, furnace_tables, peer_table, reached, task_table
-from ppo.studies.defaults_tasks import MEASURED_PEER, TASKS, Task, furnace
+from ppo.studies.defaults_tasks import NORMALISED_PEER, TASKS, Task, furnace
 
 PEER = "Stable-Baselines3"
 CART_POLE = Task(Config(env="CartPole-v1", env_steps=1000), 2, 2, median=5.0, worst=4.0, of_peer=1.0)
@@ -83,7 +83,7 @@ def test_three_tasks_are_held_out_and_the_ablation_leaves_them_out():
     held_out = {task.name for task in TASKS if task.held_out}
     assert len(held_out) == 3
     assert not held_out & {run.problem for run in defaults.ablation_runs(5, quick=False)}
-    (cheetah,) = [task for task in TASKS if MEASURED_PEER in task.sides]
+    (cheetah,) = [task for task in TASKS if NORMALISED_PEER in task.sides]
     assert cheetah.sides[PEER].settings == {}
 
 
