@@ -159,7 +159,7 @@ class Choice:
             raise UsageError(f"{self}: needs two options or more{hint}")
         if not all(isinstance(option, str | bool) or _is_finite(option) for option in self.options):
             raise UsageError(f"{self}: its options must be texts, finite numbers, or True and False")
-        if len({(isinstance(option, bool), option) for option in options}) < len(options):
+        if len({(isinstance(option, bool), option) for option in self.options}) < len(options):
             raise UsageError(f"{self}: names an option twice")
         self.low, self.high = 0, len(options) - 1
 

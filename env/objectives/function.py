@@ -8,7 +8,7 @@ import numpy as np
 
 from env.coordinates import Coordinates, check_named, with_observed
 from env.errors import ContractError, UsageError
-from env.importing import shown_name
+from env.importing import DESCRIPTIONS, shown_name
 from env.kinds import Coordinate
 from env.objectives.base import Objective
 from env.objectives.evaluation import timed_evaluation
@@ -102,7 +102,6 @@ class FunctionObjective(Objective):
 
 NONE: Mapping[str, Coordinate] = {}
 """Knobs or conditions that were not given, which is a mistake that is told."""
-EXAMPLE = "@objective(knobs=dict(gain=Range(0, 1)), conditions=dict(load=Range(0, 1)))"
 
 
 def objective(
@@ -142,7 +141,7 @@ def objective(
         UsageError: the coordinates are none, or the function or ``best`` does not take them.
     """
     if misplaced:
-        raise UsageError(f"@objective needs its arguments by name, such as {EXAMPLE}")
+        raise UsageError(f"@objective needs its arguments by name, such as {DESCRIPTIONS['objective()']}")
     named = Coordinates(knobs, "knobs"), Coordinates(conditions, "conditions")
     check_named(*named)
     _check_best(best, named[1])

@@ -128,6 +128,9 @@ def test_bounds_and_options_are_pythons_own_numbers():
     assert Integer(0.0, 31.0) == Integer(0, 31)
     texts = Choice(*np.array(["a", "b"])).options + Choice(np.True_, np.False_).options
     assert texts == ("a", "b", True, False) and list(map(type, texts)) == [str, str, bool, bool]
+    assert Choice(1, np.True_).options == (1, True)
+    with pytest.raises(UsageError, match="names an option twice"):
+        Choice(True, np.True_)
 
 
 def test_options_are_read_as_spreadsheets_write_them():

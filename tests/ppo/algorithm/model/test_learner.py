@@ -105,13 +105,18 @@ def test_a_budget_is_never_exceeded_and_hardly_wasted_while_the_model_is_doubted
         assert (kind == Kind.COLLECT) == (step - 1 in doubted and left[step] >= 36)
 
 
+def strata_of(column):
+    """Returns in how many of as many equal parts of the range there are points: in a Latin hypercube in all."""
+    return len(set(np.floor((column + 1) / 2 * len(column))))
+
+
 @pytest.mark.usefixtures("little_effort")
 def test_the_first_round_is_a_design_and_the_next_ones_are_planned():
     learner, collector = learner_and_collector()
     first = learner.round_snapshot().plan
     points = np.concatenate([first.actions, first.starts[:, 2:]], axis=1)
     for column in points.T:  # a Latin hypercube
-        assert len(set(np.floor((column + 1) / 2 * len(points)))) == len(points)
+        assert strata_of(column) == len(points)
     for _ in range(2):
         plan = learner.round_snapshot().plan
         trajectory = collect(learner, collector)

@@ -10,7 +10,7 @@ from actors.job import Kind
 from ppo.algorithm.model import learner as module
 from ppo.algorithm.model import settling
 from ppo.algorithm.model.settling import Effort, law_states
-from tests.ppo.algorithm.model.test_learner import collect, doubt, learner_and_collector, trained
+from tests.ppo.algorithm.model.test_learner import collect, doubt, learner_and_collector, strata_of, trained
 from tests.problems import Quadratic
 
 C = np.linspace(-1, 1, 101)[:, None]
@@ -31,11 +31,6 @@ def test_they_are_evidence_before_the_first_round():
     kinds, spent = trained(learner, collector)
     assert kinds[0] == Kind.DESIGN and sum(spent) == 64
     assert len(learner.surrogate.evidence) == 114
-
-
-def strata_of(column):
-    """Returns in how many of as many equal parts of the range there are points: in a Latin hypercube in all."""
-    return len(set(np.floor((column + 1) / 2 * len(column))))
 
 
 @pytest.mark.usefixtures("little_effort")
