@@ -41,11 +41,10 @@ def workloads() -> dict[str, Config]:
 
 def problems() -> dict[str, Config]:
     """Returns what is learned to the end, by name."""
-    without_load = dataclasses.replace(TEMPCONTROL, env_kwargs=TEMPCONTROL.env_kwargs | WITHOUT_LOAD)
     found = {
         "ackley": ACKLEY,
         "ackley, gae": dataclasses.replace(ACKLEY, advantages="gae"),
-        "TempControl-v1": without_load,
+        "TempControl-v1": Config(env="TempControl-v1", env_kwargs={"actions": True} | WITHOUT_LOAD, env_steps=20_000),
     }
     return found | ({"HalfCheetah-v5": HALF_CHEETAH} if _mujoco() else {})
 
@@ -103,9 +102,10 @@ def run(options: Options) -> None:
 
 def runs_of(name: str, seeds: int, quick: bool) -> list[LateTraining]:
     """Returns the trainings of a problem, for each lag and seed; each is scored once, at its end."""
-    config = problems()[name]
-    steps = QUICK_STEPS if quick else resolve(config).training_steps
-    config = dataclasses.replace(config, drivers=0, training_steps=steps, eval_every=steps, eval_episodes=100)
+    config = resolve(problems()[name])
+    steps = QUICK_STEPS if quick else config.training_steps
+    config = dataclasses.replace(config, drivers=0, env_steps=None, training_steps=steps)
+    config = dataclasses.replace(config, eval_every=steps, eval_episodes=100)
     every = [(lag, seed) for lag in LAGS for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
     return [LateTraining(name, dataclasses.replace(config, lag=lag, seed=seed)) for lag, seed in every]
 
