@@ -19,7 +19,7 @@ from env.temp_control import WITHOUT_LOAD
 from ppo.config import Config, resolve
 from ppo.experiments.control_benchmarks import HALF_CHEETAH
 from ppo.experiments.tables import Row, Table, machine, markdown, numbers
-from ppo.studies.runs import FIRST_SEED, Options, run_all
+from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
 
 TAKES, GROUPS = ("seeds", "quick", "only"), ("times", "errors")
 LAGS, DRIVERS = (0, 1, 2), 16
@@ -85,12 +85,16 @@ class LateTraining:
 
 
 def run(options: Options) -> None:
-    """Does the measurements that are missing, and writes the tables."""
-    texts = [f"{__doc__}\n" if __doc__ else ""]
+    """Does the measurements that are missing, of one group or of both, and writes the tables of what is there."""
+    runs = [one for name in problems() for one in runs_of(name, options.seeds, options.quick)]
     if options.only in (None, "times"):
-        texts.append(times(options.out, options.quick))
+        measure_times(options.out, options.quick)
     if options.only in (None, "errors"):
-        runs = [one for name in problems() for one in runs_of(name, options.seeds, options.quick)]
+        run_all(options.out, runs)
+    texts = [f"{__doc__}\n" if __doc__ else ""]
+    if (timed := Table(options.out / "times.csv", COLUMNS)).rows:
+        texts.append(timed.markdown())
+    if not missing_runs(options.out, runs):
         texts.append(errors_table(run_all(options.out, runs)["errors"]))
     if not _mujoco():
         texts.append("HalfCheetah-v5 was left out, since MuJoCo is not installed (pip install 'tuninglaw[mujoco]').\n")
@@ -110,8 +114,8 @@ def runs_of(name: str, seeds: int, quick: bool) -> list[LateTraining]:
     return [LateTraining(name, dataclasses.replace(config, lag=lag, seed=seed)) for lag, seed in every]
 
 
-def times(out: pathlib.Path, quick: bool) -> str:
-    """Measures the workloads that are missing, and returns the table as Markdown."""
+def measure_times(out: pathlib.Path, quick: bool) -> None:
+    """Measures the workloads that are missing."""
     table = Table(out / "times.csv", COLUMNS)
     for name, config in tqdm(workloads().items(), unit="workload"):
         missing = [lag for lag in LAGS if not table.has(f"{name}, lag {lag}")]
@@ -123,7 +127,6 @@ def times(out: pathlib.Path, quick: bool) -> str:
             gain = float(alone["ms a step"]) / ms if alone else 1.0
             shown = (ms, 1000 / ms, gain, *(1000 * medians[part] for part in ("collect", "train", "overlapped")))
             table.add(f"{name}, lag {lag}", *(f"{x:.4g}" for x in shown))
-    return table.markdown()
 
 
 def balanced() -> Config:

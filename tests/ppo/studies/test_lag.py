@@ -38,6 +38,10 @@ def test_each_row_is_measured_once(tiny, tmp_path, capsys):
 def test_a_group_can_be_done_alone(tiny, tmp_path):
     lag.run(Options(tmp_path, 1, True, "times"))
     assert [path.name for path in tmp_path.glob("*.csv")] == ["times.csv"]
+    lag.run(Options(tmp_path, 1, True, "errors"))  # and the report keeps what was there
+    text = (tmp_path / "lag.md").read_text()
+    assert "| sphere, lag 1 |" in text
+    assert "| sphere | 1 | mse |" in text
 
 
 def test_all_that_is_timed_or_learned_can_take_a_lag(monkeypatch):
