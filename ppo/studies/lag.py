@@ -6,7 +6,6 @@ latencies and without drivers, which change no result. Seeds count from 401 on.
 
 import dataclasses
 import importlib.util
-import pathlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from env.temp_control import WITHOUT_LOAD
 from ppo.config import Config, resolve
 from ppo.experiments.control_benchmarks import HALF_CHEETAH
 from ppo.experiments.tables import Row, Table, machine, markdown, numbers
-from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
+from ppo.studies.runs import FIRST_SEED, Options, run_groups
 
 TAKES, GROUPS = ("seeds", "quick", "only"), ("times", "errors")
 LAGS, DRIVERS = (0, 1, 2), 16
@@ -41,10 +40,11 @@ def workloads() -> dict[str, Config]:
 
 def problems() -> dict[str, Config]:
     """Returns what is learned to the end, by name."""
+    without_load = TEMPCONTROL.env_kwargs | WITHOUT_LOAD
     found = {
         "ackley": ACKLEY,
         "ackley, gae": dataclasses.replace(ACKLEY, advantages="gae"),
-        "TempControl-v1": Config(env="TempControl-v1", env_kwargs={"actions": True} | WITHOUT_LOAD, env_steps=20_000),
+        "TempControl-v1": Config(env=TEMPCONTROL.env, env_kwargs=without_load, env_steps=20_000),
     }
     return found | ({"HalfCheetah-v5": HALF_CHEETAH} if _mujoco() else {})
 
@@ -87,15 +87,15 @@ class LateTraining:
 def run(options: Options) -> None:
     """Does the measurements that are missing, of one group or of both, and writes the tables of what is there."""
     runs = [one for name in problems() for one in runs_of(name, options.seeds, options.quick)]
+    timed = Table(options.out / "times.csv", COLUMNS)
     if options.only in (None, "times"):
-        measure_times(options.out, options.quick)
-    if options.only in (None, "errors"):
-        run_all(options.out, runs)
+        measure_times(timed, options.quick)
+    complete = run_groups(options.out, {"errors": runs}, options.only)
     texts = [f"{__doc__}\n" if __doc__ else ""]
-    if (timed := Table(options.out / "times.csv", COLUMNS)).rows:
+    if timed.rows:
         texts.append(timed.markdown())
-    if not missing_runs(options.out, runs):
-        texts.append(errors_table(run_all(options.out, runs)["errors"]))
+    if complete:
+        texts.append(errors_table(complete["errors"]))
     if not _mujoco():
         texts.append("HalfCheetah-v5 was left out, since MuJoCo is not installed (pip install 'tuninglaw[mujoco]').\n")
     text = "\n".join([*texts, f"{machine()}\n"])
@@ -108,15 +108,15 @@ def runs_of(name: str, seeds: int, quick: bool) -> list[LateTraining]:
     """Returns the trainings of a problem, for each lag and seed; each is scored once, at its end."""
     config = resolve(problems()[name])
     steps = QUICK_STEPS if quick else config.training_steps
-    config = dataclasses.replace(config, drivers=0, env_steps=None, training_steps=steps)
-    config = dataclasses.replace(config, eval_every=steps, eval_episodes=100)
+    config = dataclasses.replace(
+        config, drivers=0, env_steps=None, training_steps=steps, eval_every=steps, eval_episodes=100
+    )
     every = [(lag, seed) for lag in LAGS for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
     return [LateTraining(name, dataclasses.replace(config, lag=lag, seed=seed)) for lag, seed in every]
 
 
-def measure_times(out: pathlib.Path, quick: bool) -> None:
-    """Measures the workloads that are missing."""
-    table = Table(out / "times.csv", COLUMNS)
+def measure_times(table: Table, quick: bool) -> None:
+    """Measures the workloads that are missing in the table."""
     for name, config in tqdm(workloads().items(), unit="workload"):
         missing = [lag for lag in LAGS if not table.has(f"{name}, lag {lag}")]
         if missing and config is BALANCED:
