@@ -22,6 +22,14 @@ from ppo.experiments.stable_baselines3 import PeerSetup, StableBaselines3PPO, li
 from ppo.experiments.tables import Row, numbers
 from ppo.training.resources import Resources
 
+FORMER: dict[str, Any] = {
+    "std": "state",
+    "init_std": 1.0,
+    "norm_value": False,
+    "gae_lambda": 0.95,
+    "learning_rate": 3e-4,
+}
+"""Defaults of version 0.1, with which settings were chosen by hand; its batches are given as well, by ``episodes``."""
 OURS, CHANCE = "tuninglaw", "chance"
 """Names of this program, and of random actions, in the tables."""
 COLUMNS = (

@@ -1,9 +1,9 @@
 """The article's study of ``TempControl``: its four models, Stable-Baselines3 beside them, and simple controllers.
 
-Base, Optuna, Parallel, and Parallel + Optuna are this program with default or searched settings, in one process or
-with driver processes. All models train for the article's 20,000 time steps. On v0 a training step has 2 episodes. On v1
-it has 10 slots of 100 time steps that start at any temperature, and the last five actions are observed, by
-Stable-Baselines3 too. Stable-Baselines3 has its own defaults, except for 4 environments of 512 time steps and for
+Base, Optuna, Parallel, and Parallel + Optuna are this program with the defaults of version 0.1 or searched settings, in
+one process or with driver processes. All models train for the article's 20,000 time steps. On v0 a training step has 2
+episodes. On v1 it has 10 slots of 100 time steps that start at any temperature, and the last five actions are observed,
+by Stable-Baselines3 too. Stable-Baselines3 has its own defaults, except for 4 environments of 512 time steps and for
 normalised observations and rewards. There is one search for each version, with other seeds, for v1 at the medium level.
 Groups of runs:
 
@@ -25,7 +25,7 @@ from actors.pools.processes import cores
 from env.controllers import PID
 from ppo.config import Config
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
-from ppo.studies.control_runs import MeasuredTraining, check_extras
+from ppo.studies.control_runs import FORMER, MeasuredTraining, check_extras
 from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
 from ppo.studies.tempcontrol_controllers import BY_RULE, TUNED_PID, controllers, tuned_controllers
 from ppo.studies.tempcontrol_problems import BASE, LEVELS, MODELS, tempcontrol_config
@@ -130,7 +130,7 @@ def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     base = dataclasses.replace(tempcontrol_config(name, load=False), eval_every=4)
     if quick:
         base = dataclasses.replace(base, training_steps=4)
-    given = tuple(base.changed())
+    given = tuple(name for name in base.changed() if name not in FORMER)
     search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # its seeds count from 0 on
     best = tune(search, 2 if quick else TRIALS, cores())
     # The lengths of trials are added, since the time stamps of an interrupted study span the interruption.

@@ -4,11 +4,12 @@ import dataclasses
 
 from ppo.config import Config
 from ppo.experiments.stable_baselines3 import PEER_LABEL
+from ppo.studies.control_runs import FORMER
 
 LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
 MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", PEER_LABEL)
 BASE: dict[str, Config] = {
-    "v0": Config(env="TempControl-v0", training_steps=20, episodes=2),
+    "v0": Config(env="TempControl-v0", training_steps=20, episodes=2, **FORMER),
     # Starts at any temperature let the training see the process near its set-point from the first training step on.
     "v1": Config(
         env="TempControl-v1",
@@ -17,6 +18,7 @@ BASE: dict[str, Config] = {
         episodes=10,
         time_steps=100,
         sampler="lhs",
+        **FORMER,
     ),
 }
 
