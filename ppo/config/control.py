@@ -14,7 +14,7 @@ from ppo.config.fields import Config
 BUDGET = 1_000_000
 """Time steps of a training, where nothing else is said; those below are for it."""
 BATCH, BATCH_POWER = 4000, 1 / 2
-LEARNING_RATE, RATE_POWER, LARGEST_RATE = 6e-4, -0.4, 3e-3
+LEARNING_RATE, RATE_POWER, FEW_RATE_POWER, LARGEST_RATE = 6e-4, -0.3, -1 / 4, 3e-3
 MINIBATCH = 64
 FEW = 100_000
 """Time steps below which there are few: too few for the std to fall, and for the values to be relied on as much."""
@@ -61,7 +61,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "training_steps": _training_steps(config, steps, batch),
         "episodes": slots,
         "num_minibatches": max(1, batch // MINIBATCH),
-        "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER), LARGEST_RATE),
+        "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER) * few**FEW_RATE_POWER, LARGEST_RATE),
         "sampler": sampler,
         "std": "state" if needs_std_of_state(sampler) else "free",
         "init_std": few**STD_POWER * max(1, described.action_dim) ** -0.5,

@@ -21,6 +21,7 @@ from ppo.evaluation.statistics import student_interval
 from ppo.experiments.stable_baselines3 import PeerSetup, StableBaselines3PPO, library
 from ppo.experiments.tables import Row, numbers
 from ppo.training.resources import Resources
+from ppo.training.soundness import result_fields
 
 FORMER: dict[str, Any] = {
     "std": "state",
@@ -58,11 +59,10 @@ class ControlRun:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the row depends on, without its names and the seed."""
+        """Settings that the row depends on, defaults included, without its names and the seed."""
         if self.peer is not None:
-            problem = {"env": self.config.env, "env_kwargs": self.config.env_kwargs}
-            return problem | {"env_steps": self.env_steps, "peer": dataclasses.asdict(self.peer)}
-        return {name: value for name, value in self.config.changed().items() if name != "seed"}
+            return _environment(self.config) | {"env_steps": self.env_steps, "peer": dataclasses.asdict(self.peer)}
+        return {name: value for name, value in result_fields(resolve(self.config)).items() if name != "seed"}
 
     @property
     def key(self) -> str:
@@ -116,10 +116,25 @@ class RandomActionsRun(ControlRun):
 
     columns: ClassVar[Sequence[str]] = COLUMNS
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that the row depends on: the environment alone."""
+        return _environment(self.config)
+
     def run(self) -> list[Any]:
         """Measures the returns and returns the row."""
         problem = self.config.problem()
         return [*self.named, 0, *"----", "", _numbers(held_out_returns(problem, RandomActions(problem)))]
+
+
+def _environment(config: Config) -> dict[str, Any]:
+    return {"env": config.env, "env_kwargs": config.env_kwargs}
+
+
+def shortened(config: Config) -> Config:
+    """Returns a configuration with a budget of two of its training steps, to check that a study works."""
+    resolved = resolve(config)
+    return dataclasses.replace(config, env_steps=2 * resolved.episodes * resolved.time_steps)
 
 
 Outcome = tuple[Controller, int, float, dict[str, Any], str, list[float]]

@@ -12,7 +12,7 @@ import dataclasses
 
 from ppo.config import Config, resolve
 from ppo.experiments.tables import machine
-from ppo.studies.control_runs import CHANCE, OURS, MeasuredTraining, RandomActionsRun, check_extras
+from ppo.studies.control_runs import CHANCE, OURS, MeasuredTraining, RandomActionsRun, check_extras, shortened
 from ppo.studies.defaults_ablation import ABLATED, ablation_table, changed, differs
 from ppo.studies.defaults_report import draw, furnace_tables, peer_table, task_table
 from ppo.studies.defaults_tasks import TASKS, Task
@@ -25,27 +25,26 @@ ABLATION = "ablation"
 TAKES = ("seeds", "quick", "only")
 GROUPS = (*dict.fromkeys(task.config.env for task in TASKS), ABLATION)
 CURVE_POINTS = 15
-ABLATION_SEEDS = 5
 
 
 def run(options: Options) -> None:
     """Does the missing runs of an environment, of the ablation, or all; writes ``defaults.md`` and ``defaults.png``."""
     out, only = options.out, options.only
-    runs = {task: runs_of(task, options.seeds, options.quick) for task in TASKS}
+    runs = {task.name: runs_of(task, options.seeds, options.quick) for task in TASKS}
     ablated = ablation_runs(options.seeds, options.quick)
-    wanted = [one for task in TASKS if only in (None, task.config.env) for one in runs[task]]
+    wanted = [one for task in TASKS if only in (None, task.config.env) for one in runs[task.name]]
     wanted += ablated if only in (None, ABLATION) else []
     check_extras(missing_runs(out, wanted))
     run_all(out, wanted)
-    complete = [task for task in TASKS if not missing_runs(out, runs[task])]
-    rows = run_all(out, [one for task in complete for one in runs[task]]).get("tasks", [])
+    complete = [task for task in TASKS if not missing_runs(out, runs[task.name])]
+    rows = run_all(out, [one for task in complete for one in runs[task.name]]).get("tasks", [])
     parts = [__doc__ or "", task_table(complete, rows), peer_table(complete, rows)]
     if any("level" in task.config.env_kwargs for task in complete):
         tuned = tuned_controllers(saved(out, "controllers", options.quick), options.quick)
         simple = {LEVELS[name]: controllers(name, tuned) for name in tuned}
         parts.append(furnace_tables(complete, rows, simple))
-    if not missing_runs(out, ablated):
-        parts.append(ablation_table(run_all(out, ablated)[ABLATION]))
+    if len(complete) == len(TASKS) and not missing_runs(out, ablated):
+        parts.append(ablation_table(rows, run_all(out, ablated)[ABLATION]))
     text = "\n".join([*(part for part in parts if part), machine()])
     (out / "defaults.md").write_text(text + "\n", encoding="utf-8")
     print(text)
@@ -67,22 +66,20 @@ def runs_of(task: Task, seeds: int, quick: bool) -> list[MeasuredTraining | Rand
 
 
 def ablation_runs(seeds: int, quick: bool) -> list[MeasuredTraining]:
-    """Returns the runs of the ablation, the defaults themselves among them, on tasks that are not held out."""
+    """Returns the runs of the ablation; those of the defaults themselves are the tasks'."""
     return [
         MeasuredTraining(ABLATION, task.name, name, one)
         for task in TASKS
-        if not task.held_out
+        if task.ablation_seeds
         for name in ABLATED
         if differs(task.config, name)
-        for one in seeded(measured(changed(task.config, name), quick), min(seeds, ABLATION_SEEDS))
+        for one in seeded(measured(changed(task.config, name), quick), min(seeds, task.ablation_seeds))
     ]
 
 
 def measured(config: Config, quick: bool) -> Config:
     """Returns a configuration in this process, with evaluations for a curve; a quick one has few training steps."""
-    if quick:
-        resolved = resolve(config)
-        config = dataclasses.replace(config, env_steps=2 * resolved.episodes * resolved.time_steps)
+    config = shortened(config) if quick else config
     steps = resolve(config).training_steps
     return dataclasses.replace(config, drivers=0, eval_every=max(1, steps // CURVE_POINTS))
 

@@ -8,11 +8,12 @@ import numpy as np
 from ppo.config import Config, resolve
 from ppo.config.control import BATCH, LEARNING_RATE
 from ppo.experiments.tables import Row, grouped, markdown
-from ppo.studies.control_runs import mean_returns
+from ppo.studies.control_runs import OURS, mean_returns, rows_of
 
 DEFAULTS = "the defaults"
+GRADED = ("learning_rate", "episodes", "time_steps", "num_minibatches", "training_steps")
+"""Fields of which a small difference is none."""
 ABLATED: dict[str, dict[str, Any]] = {
-    DEFAULTS: {},
     "values as they are": {"norm_value": False},
     "initial std 1": {"init_std": 1.0},
     "std of the state": {"std": "state"},
@@ -37,20 +38,28 @@ def changed(config: Config, name: str) -> Config:
 
 
 def differs(config: Config, name: str) -> bool:
-    """Returns whether a change makes a difference to a task."""
-    if name == DEFAULTS:
-        return True
+    """Returns whether a change makes a difference to a task: of rates and sizes, one of more than a tenth."""
     if config.problem().describe().choices and ABLATED[name].keys() <= {"std", "init_std"}:
         return False
-    return resolve(changed(config, name)) != resolve(config)
+    before, after = (dataclasses.asdict(resolve(one)) for one in (config, changed(config, name)))
+    names = [field for field in before if before[field] != after[field]]
+    return any(field not in GRADED or abs(after[field] / before[field] - 1) > 0.1 for field in names)
 
 
-def ablation_table(rows: list[Row]) -> str:
-    """Returns the median over seeds, and the worst seed, of each change on each task, as Markdown."""
-    found = grouped(rows, "problem")
-    tasks = list(dict.fromkeys(problem for problem, _ in found))
+def ablation_table(tasks: list[Row], ablation: list[Row]) -> str:
+    """Returns the median over seeds, and the worst seed, of each change on each task, as Markdown.
+
+    Args:
+        tasks: rows of the tasks, whose first seeds are shown for the defaults.
+        ablation: rows of the ablation.
+    """
+    found = grouped(ablation, "problem")
+    names = list(dict.fromkeys(problem for problem, _ in found))
+    for name in names:
+        seeds = {row["seed"] for row in ablation if row["problem"] == name}
+        found[name, DEFAULTS] = [row for row in rows_of(tasks, name, OURS) if row["seed"] in seeds]
     lines = []
-    for name in ABLATED:
-        cells = [mean_returns(found.get((task, name), [])) for task in tasks]
-        lines.append([name, *(f"{np.median(means):,.0f} ({min(means):,.0f})" if means else "-" for means in cells)])
-    return f"## Each changed alone: median (worst) of the seeds\n\n{markdown(['changed', *tasks], lines)}"
+    for variant in (DEFAULTS, *ABLATED):
+        cells = [mean_returns(found.get((name, variant), [])) for name in names]
+        lines.append([variant, *(f"{np.median(means):,.0f} ({min(means):,.0f})" if means else "-" for means in cells)])
+    return f"## Each changed alone: median (worst) of the seeds\n\n{markdown(['changed', *names], lines)}"

@@ -20,6 +20,7 @@ class Task:
         config: environment, sampler of starts, and budget; nothing else.
         seeds: largest number of seeds: ten where a training takes less than a minute.
         peer_seeds: the same for Stable-Baselines3.
+        ablation_seeds: the same for the ablation, which is done where a training is short or has something to tell.
         held_out: whether nothing was chosen by the task.
         median, worst: least return of the median and of the worst seed; None for none.
         of_peer: how many times Stable-Baselines3's median the median should be at the least; None for none.
@@ -29,6 +30,7 @@ class Task:
     config: Config
     seeds: int = 5
     peer_seeds: int = 5
+    ablation_seeds: int = 0
     held_out: bool = False
     median: float | None = None
     worst: float | None = None
@@ -38,8 +40,10 @@ class Task:
     @property
     def name(self) -> str:
         """Name of the task in tables."""
-        level = self.config.env_kwargs.get("level")
-        return f"{self.config.env}{f' {level}' if level else ''}, {self.config.env_steps:,}"
+        keywords = self.config.env_kwargs
+        level = f" {keywords['level']}" if "level" in keywords else ""
+        observed = " with actions" if keywords.get("actions") else ""
+        return f"{self.config.env}{level}{observed}, {self.config.env_steps:,}"
 
     @property
     def sides(self) -> dict[str, PeerSetup]:
@@ -47,21 +51,33 @@ class Task:
         return {PEER_LABEL: PeerSetup()} | self.peers
 
 
-def furnace(level: str, steps: int, **more: Any) -> Task:
-    """Returns a task on the furnace, explored from any temperature, without the load, which changes no result."""
-    config = Config(env="TempControl-v1", env_kwargs={"level": level} | WITHOUT_LOAD, sampler="lhs", env_steps=steps)
-    return Task(config, **more)
+def furnace(level: str, steps: int, actions: bool = False, **more: Any) -> Task:
+    """Returns a task on the furnace, explored from any temperature, without the load, which changes no result.
+
+    Args:
+        level: complexity.
+        steps: budget of time steps.
+        actions: whether the last five actions are observed.
+        more: further attributes of the task.
+    """
+    keywords = {"level": level} | ({"actions": True} if actions else {}) | WITHOUT_LOAD
+    return Task(Config(env="TempControl-v1", env_kwargs=keywords, sampler="lhs", env_steps=steps), **more)
 
 
 TASKS = (
-    Task(Config(env="CartPole-v1", env_steps=60_000), 10, 10, median=500.0, worst=500.0),
-    Task(Config(env="Pendulum-v1", env_steps=150_000), 10, 10, median=-180.0, worst=-250.0),
+    Task(Config(env="CartPole-v1", env_steps=60_000), 10, 10, 5, median=500.0, worst=500.0),
+    Task(Config(env="Pendulum-v1", env_steps=150_000), 10, 10, 5, median=-180.0, worst=-250.0),
     Task(Config(env="Acrobot-v1", env_steps=100_000), 10, 10, held_out=True, median=-85.0, of_peer=1.0),
-    Task(Config(env="MountainCarContinuous-v0", sampler="lhs", env_steps=300_000), 10, 5, median=92.0),
-    furnace("medium", 20_000, seeds=10, peer_seeds=10, median=-3000.0),
-    *(furnace(level, 900_000, seeds=10, peer_seeds=3) for level in ("low", "medium", "high")),
+    Task(Config(env="MountainCarContinuous-v0", sampler="lhs", env_steps=300_000), 10, 5, 5, median=92.0),
+    furnace("medium", 20_000, seeds=10, peer_seeds=10, ablation_seeds=5, median=-3000.0),
+    furnace("medium", 20_000, actions=True, seeds=10, peer_seeds=10, median=-3000.0),
+    furnace("low", 900_000, seeds=10, peer_seeds=1),
+    furnace("medium", 900_000, seeds=10, peer_seeds=3, ablation_seeds=3),
+    furnace("high", 900_000, seeds=10, peer_seeds=1),
+    furnace("medium", 900_000, actions=True, seeds=5, peer_seeds=1),
     Task(
         Config(env="HalfCheetah-v5", env_steps=1_000_000),
+        ablation_seeds=3,
         median=6000.0,
         of_peer=2.0,
         peers={NORMALISED_PEER: HALF_CHEETAH_PEER},

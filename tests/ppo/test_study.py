@@ -9,7 +9,7 @@ from ppo import Config
 from ppo.config.command_line import parse_as
 from ppo.study import OPTIONS, Arguments, main
 
-STUDIES = ("scaling", "scale", "lag", "thesis", "ablation", "budget", "control", "tempcontrol")
+STUDIES = ("scaling", "scale", "lag", "thesis", "ablation", "budget", "control", "defaults", "tempcontrol")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,7 @@ TAKES = {
     "ablation": {"seeds", "quick"},
     "budget": {"seeds", "quick"},
     "control": {"seeds", "quick", "only"},
+    "defaults": {"seeds", "quick", "only"},
     "tempcontrol": {"seeds", "quick", "only"},
 }
 

@@ -25,7 +25,9 @@ def test_batch_and_rate_follow_the_budget():
     rates = {budget: resolve(Config(env="Pendulum-v1", env_steps=budget)).learning_rate for budget in (4_000, 10**6)}
     assert rates == {4_000: 3e-3, 10**6: 6e-4}
     quarter = resolve(Config(env="Pendulum-v1", env_steps=250_000))
-    assert quarter.learning_rate == pytest.approx(6e-4 * 4**0.4)
+    assert quarter.learning_rate == pytest.approx(6e-4 * 4**0.3)
+    few = resolve(Config(env="Pendulum-v1", env_steps=50_000))
+    assert few.learning_rate == pytest.approx(6e-4 * 20**0.3 * 2 ** (1 / 4))
     assert quarter.episodes * quarter.time_steps == 4000 / 2
     assert sizes(env="Pendulum-v1", env_steps=4_000_000) == (500, 40, 200)
     assert sizes(env="Pendulum-v1") == (250, 20, 200) == sizes(env="Pendulum-v1", env_steps=1_000_000)

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from env.controllers import PID
-from ppo import Config
+from ppo import Config, resolve
 from ppo.experiments.stable_baselines3 import PeerSetup
-from ppo.studies.control_runs import MeasuredTraining, RandomActionsRun, returns_of, rows_of
+from ppo.studies.control_runs import MeasuredTraining, RandomActionsRun, returns_of, rows_of, shortened
 from ppo.studies.runs import run_all
 from ppo.studies.tempcontrol_race import RaceRun
 
@@ -47,6 +47,20 @@ def test_other_settings_are_another_run():
     }
     assert len(keys) == 7
     assert MeasuredTraining("group", "v1", "plain", dataclasses.replace(TEMPCONTROL)).key in keys
+
+
+def test_a_row_depends_on_the_defaults_and_not_on_where_it_runs():
+    plain = MeasuredTraining("group", "v1", "plain", TEMPCONTROL)
+    given = resolve(TEMPCONTROL).gamma
+    assert plain.settings["gamma"] == given
+    assert MeasuredTraining("group", "v1", "plain", dataclasses.replace(TEMPCONTROL, gamma=given)).key == plain.key
+    assert MeasuredTraining("group", "v1", "plain", dataclasses.replace(TEMPCONTROL, drivers=2)).key == plain.key
+
+
+def test_a_shortened_training_has_a_few_steps():
+    config = Config(env="Pendulum-v1", env_steps=150_000)
+    resolved = resolve(shortened(config))
+    assert 2 <= resolved.training_steps < resolve(config).training_steps / 3
 
 
 def test_the_seed_is_in_the_name_and_not_in_the_digest():

@@ -7,12 +7,14 @@ import pytest
 
 from env.controllers import PID
 from ppo import Config, resolve
+from ppo.config.control import LEARNING_RATE
 from ppo.evaluation.held_out import held_out_returns
 from ppo.studies import defaults
 from ppo.studies.control_runs import COLUMNS, OURS, MeasuredTraining, RandomActionsRun
 from ppo.studies.defaults_ablation import ABLATED, DEFAULTS, ablation_table, changed, differs
 from ppo.studies.defaults_report import aim, draw, furnace_tables, peer_table, reached, task_table
 from ppo.studies.defaults_tasks import NORMALISED_PEER, TASKS, Task, furnace
+from ppo.studies.runs import Options
 
 PEER = "Stable-Baselines3"
 CART_POLE = Task(Config(env="CartPole-v1", env_steps=1000), 2, 2, median=5.0, worst=4.0, of_peer=1.0)
@@ -50,7 +52,7 @@ def test_differences_have_intervals():
 
 
 def test_gains_over_controllers_are_paired_by_episode():
-    task, controller = furnace("low", 20_000), PID(0.083, bias=0.5)
+    task, controller = furnace("low", 20_000, actions=False), PID(0.083, bias=0.5)
     returns = held_out_returns(task.config.problem(), controller)
     rows = [row(task, OURS, returns + 7.0), row(task, OURS, returns + 9.0)]
     text = furnace_tables([task, CART_POLE], rows, {"low": {"P": controller}})
@@ -62,6 +64,27 @@ def test_the_figure_has_a_panel_for_each_task(tmp_path):
     rows = rows_of(CART_POLE, [4, 6], [5, 5]) + rows_of(TASKS[1], [4], [5])
     draw(tmp_path / "figure.png", [CART_POLE, TASKS[1]], rows)
     assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_the_study_writes_the_tables_of_complete_tasks(tmp_path, monkeypatch):
+    (complete, missing), asked = (CART_POLE, TASKS[1]), []
+
+    def known(out, runs):
+        asked.extend(runs)
+        return {"tasks": rows_of(complete, [4, 6], [5, 5])}
+
+    monkeypatch.setattr(defaults, "TASKS", (complete, missing))
+    monkeypatch.setattr(defaults, "run_all", known)
+    monkeypatch.setattr(
+        defaults, "missing_runs", lambda out, runs: [one for one in runs if one.problem == missing.name]
+    )
+    monkeypatch.setattr(defaults, "check_extras", lambda runs: None)
+    defaults.run(Options(tmp_path, 2, False, "CartPole-v1"))
+    assert {run.problem for run in asked} == {complete.name}
+    text = (tmp_path / "defaults.md").read_text()
+    assert "| CartPole-v1, 1,000 | 1.5 | 5.0 (2) |" in text
+    assert "Pendulum-v1, 150,000" not in text
+    assert (tmp_path / "defaults.png").is_file()
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
@@ -87,7 +110,7 @@ def test_three_tasks_are_held_out_and_the_ablation_leaves_them_out():
     assert cheetah.sides[PEER].settings == {}
 
 
-@pytest.mark.parametrize("name", [name for name in ABLATED if name != DEFAULTS])
+@pytest.mark.parametrize("name", ABLATED)
 def test_an_ablation_changes_what_it_says(name):
     base = Config(env="TempControl-v1", env_kwargs={"load_rounds": 0}, sampler="lhs", env_steps=20_000)
     two = dataclasses.replace(base, env="HalfCheetah-v5", env_kwargs={}, sampler="env")
@@ -98,13 +121,20 @@ def test_an_ablation_changes_what_it_says(name):
         names = {key for key in before if before[key] != after[key]}
         sizes = {"episodes", "time_steps", "num_minibatches", "training_steps"}
         assert names and (names <= sizes or len(names) == 1)
-    assert differs(base, DEFAULTS)
     assert not differs(Config(env="CartPole-v1", env_steps=1000), "std of the state")
 
 
-def test_the_table_of_the_ablation_has_a_column_for_each_task():
-    rows = rows_of(CART_POLE, [4, 6], [])
-    rows = [one | {"variant": DEFAULTS} for one in rows if one["variant"] == OURS]
-    text = ablation_table(rows)
+def test_a_small_difference_is_none():
+    config = Config(env="HalfCheetah-v5", env_steps=950_000)
+    assert resolve(config).learning_rate != LEARNING_RATE
+    assert not differs(config, f"learning rate {LEARNING_RATE:g} for any budget")
+    assert differs(dataclasses.replace(config, env_steps=500_000), f"learning rate {LEARNING_RATE:g} for any budget")
+
+
+def test_the_ablation_shows_the_defaults_with_the_same_seeds():
+    tasks = [one | {"seed": str(seed)} for seed, one in enumerate(rows_of(CART_POLE, [4, 6, 2], [])[:3])]
+    ablation = [one | {"variant": "values as they are"} for one in tasks[:2]]
+    text = ablation_table(tasks, ablation)
     assert f"| {DEFAULTS} | 5 (4) |" in text
-    assert "| values as they are | - |" in text
+    assert "| values as they are | 5 (4) |" in text
+    assert "| lambda 0.95 | - |" in text
