@@ -47,7 +47,7 @@ class Arguments:
     its results beside this program's. ablation: the defaults, each changed alone. budget: laws of 300 to 18,000
     evaluations without a model. frugal: laws of 100 to 100,000 evaluations with the defaults. gallery: problems of
     engineering whose best knobs are known. polish: evaluations at a query, beside differential evolution. control:
-    Gymnasium's tasks. defaults: the defaults of control on fourteen tasks, beside Stable-Baselines3's. tempcontrol: the
+    Gymnasium's tasks. defaults: the defaults of control on thirteen tasks, beside Stable-Baselines3's. tempcontrol: the
     article's models on its slow process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""

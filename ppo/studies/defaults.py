@@ -11,6 +11,7 @@ those were chosen for this program. Every process has one thread.
 import dataclasses
 
 from ppo.config import Config, resolve
+from ppo.experiments.stable_baselines3 import PEER_LABEL
 from ppo.experiments.tables import machine
 from ppo.studies.control_runs import CHANCE, OURS, MeasuredTraining, RandomActionsRun, check_extras, shortened
 from ppo.studies.defaults_ablation import ABLATED, ablation_table, changed, differs
@@ -59,7 +60,7 @@ def runs_of(task: Task, seeds: int, quick: bool) -> list[MeasuredTraining | Rand
     theirs = [
         MeasuredTraining("tasks", task.name, name, one, peer)
         for name, peer in task.sides.items()
-        for one in seeded(config, min(seeds, task.peer_seeds))
+        for one in seeded(config, min(seeds, task.peer_seeds if name == PEER_LABEL else task.seeds))
     ]
     start = Config(env=task.config.env, env_kwargs=task.config.env_kwargs)
     return [*ours, *theirs, RandomActionsRun("tasks", task.name, CHANCE, start)]

@@ -130,7 +130,7 @@ def draw(path: pathlib.Path, tasks: Sequence[Task], rows: list[Row]) -> None:
         for row in rows_of(rows, task.name, OURS):
             draw_curve(axis, row)
         _levels(axis, _means(rows, task, PEER_LABEL))
-        axis.set_title(task.name, fontsize=9)
+        axis.set_title(task.name, fontsize=8)
         axis.locator_params(axis="x", nbins=4)
         axis.tick_params(labelsize=8)
         axis.grid(alpha=0.3)

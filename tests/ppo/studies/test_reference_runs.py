@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from ppo.experiments.tables import Table
-from ppo.studies import ablation, budget, control, frugal, gallery, polish, scaling, tempcontrol, thesis
+from ppo.studies import ablation, budget, control, defaults, frugal, gallery, polish, scaling, tempcontrol, thesis
 from ppo.studies.runs import Options, missing_runs
 from ppo.studies.tempcontrol_controllers import BY_RULE, TUNED_PID, tuned_controllers
 
@@ -15,7 +15,7 @@ REFERENCE = pathlib.Path(__file__).parents[3] / "runs" / "reference"
 
 def test_the_first_column_of_every_study_is_the_run():
     paths = [path for path in REFERENCE.glob("*/*.csv") if path.parent.name != "bench"]
-    assert len(paths) == 24
+    assert len(paths) == 25
     for path in paths:
         assert path.read_text(encoding="utf-8").startswith("run,"), path
         keys = [row["run"] for row in Table(path, ()).rows]
@@ -44,6 +44,18 @@ def test_no_run_of_few_evaluations_is_missing(group):
 @pytest.mark.parametrize("task", control.TASKS, ids=lambda task: task.config.env)
 def test_no_run_of_control_is_missing(task):
     assert missing_runs(REFERENCE / "control", control.runs_of(task, 10, quick=False)) == []
+
+
+MEASURED = (
+    *("CartPole-v1, 60,000", "Pendulum-v1, 150,000"),
+    *("TempControl-v1 medium, 20,000", "TempControl-v1 medium with actions, 20,000"),
+)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_no_run_of_the_defaults_is_missing(name):
+    (task,) = [task for task in defaults.TASKS if task.name == name]
+    assert missing_runs(REFERENCE / "defaults", defaults.runs_of(task, 10, quick=False)) == []
 
 
 @pytest.mark.parametrize("group", tempcontrol.GROUPS)
