@@ -52,7 +52,7 @@ def test_differences_have_intervals():
 
 
 def test_gains_over_controllers_are_paired_by_episode():
-    task, controller = furnace("low", 20_000, actions=False), PID(0.083, bias=0.5)
+    task, controller = furnace("low", 20_000), PID(0.083, bias=0.5)
     returns = held_out_returns(task.config.problem(), controller)
     rows = [row(task, OURS, returns + 7.0), row(task, OURS, returns + 9.0)]
     text = furnace_tables([task, CART_POLE], rows, {"low": {"P": controller}})
