@@ -19,6 +19,8 @@ MINIBATCH = 64
 FEW = 100_000
 """Time steps below which there are few: too few for the std to fall, and for the values to be relied on as much."""
 STD_POWER, LAMBDA_POWER = 1 / 4, 1 / 2
+LARGEST_STD_OF_STARTS = 0.7
+"""Largest initial std where a sampler draws the starts, which explore as well."""
 GAE_LAMBDA, GAE_LAMBDA_OF_SEVERAL = 0.95, 0.9
 """Lambda, and that where an action has several values, whose noise adds up in a return."""
 SLOTS_OF_EPISODE = 5
@@ -56,6 +58,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
     slots = config.episodes or max(1, round(BATCH * share**BATCH_POWER / time_steps))
     batch = slots * time_steps
     sampler = config.sampler or OWN_STARTS
+    std = few**STD_POWER if sampler == OWN_STARTS else min(few**STD_POWER, LARGEST_STD_OF_STARTS)
     gae_lambda = GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
     return CONTROL | {
         "training_steps": _training_steps(config, steps, batch),
@@ -64,7 +67,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER) * few**FEW_RATE_POWER, LARGEST_RATE),
         "sampler": sampler,
         "std": "state" if needs_std_of_state(sampler) else "free",
-        "init_std": few**STD_POWER * max(1, described.action_dim) ** -0.5,
+        "init_std": std * max(1, described.action_dim) ** -0.5,
         "gae_lambda": 1 - few**LAMBDA_POWER * (1 - gae_lambda),
     }
 

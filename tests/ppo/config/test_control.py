@@ -61,6 +61,14 @@ def test_an_action_of_several_values_has_less_noise_and_a_lower_lambda(env, std,
         assert 1 - config.gae_lambda == pytest.approx((1 - gae_lambda) * few ** (1 / 2))
 
 
+@pytest.mark.parametrize(("steps", "std"), [(10**6, 0.7), (100_000, 0.7), (20_000, 0.2 ** (1 / 4))])
+def test_where_starts_explore_there_is_less_noise(steps, std):
+    for sampler in ("lhs", "random"):
+        config = resolve(Config(env="TempControl-v1", sampler=sampler, env_steps=steps))
+        assert config.init_std == pytest.approx(std)
+    assert resolve(Config(env="TempControl-v1", env_steps=10**6)).init_std == 1
+
+
 @pytest.mark.parametrize(
     ("sampler", "std"),
     [
