@@ -23,10 +23,12 @@ LARGEST_STD_OF_STARTS = 0.7
 """Largest initial std where a sampler draws the starts, which explore as well."""
 GAE_LAMBDA, GAE_LAMBDA_OF_SEVERAL = 0.95, 0.9
 """Lambda, and that where an action has several values, whose noise adds up in a return."""
+DISCOUNT, HORIZON_OF_SLOT = 0.99, 1 / 5
+"""Largest discount, and the share of a slot that the horizon 1 / (1 - discount) is where a sampler draws the starts."""
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
-SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate", "init_std", "gae_lambda")
+SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate", "init_std", "gae_lambda", "gamma")
 """Fields that a budget of time steps sets, where they are not given."""
 
 
@@ -58,7 +60,9 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
     slots = config.episodes or max(1, round(BATCH * share**BATCH_POWER / time_steps))
     batch = slots * time_steps
     sampler = config.sampler or OWN_STARTS
-    std = few**STD_POWER if sampler == OWN_STARTS else min(few**STD_POWER, LARGEST_STD_OF_STARTS)
+    std, gamma = few**STD_POWER, DISCOUNT
+    if sampler != OWN_STARTS:
+        std, gamma = min(std, LARGEST_STD_OF_STARTS), min(gamma, 1 - few / (HORIZON_OF_SLOT * time_steps))
     gae_lambda = GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
     return CONTROL | {
         "training_steps": _training_steps(config, steps, batch),
@@ -68,6 +72,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "sampler": sampler,
         "std": "state" if needs_std_of_state(sampler) else "free",
         "init_std": std * max(1, described.action_dim) ** -0.5,
+        "gamma": gamma,
         "gae_lambda": 1 - few**LAMBDA_POWER * (1 - gae_lambda),
     }
 

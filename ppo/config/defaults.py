@@ -45,7 +45,6 @@ CONTROL: dict[str, Any] = {
     "warmup": 0.0,
     "advantages": "gae",
     "update_damping": 0.0,
-    "gamma": 0.99,
     "update_epochs": 10,
     "norm_obs": True,
     "norm_value": True,

@@ -34,8 +34,8 @@ class Config:
     """Training steps: broadcast, collect, train (tuning: 5000; control: as many as --env-steps suffice for)."""
     env_steps: int | None = None
     """Time steps that training may take; sets the training steps, the slots and minibatches of each, the learning rate,
-    the initial std and lambda (1,000,000; --training-steps alone changes the number of steps, not what each is)
-    (control)."""
+    the initial std, lambda and the discount (1,000,000; --training-steps alone changes the number of steps, not what
+    each is) (control)."""
     lag: int = 0
     """Training steps by which the policy that collects is older than the one that learns, so that drivers collect while
     the learner learns (usual: 0 or 1)."""
@@ -132,7 +132,8 @@ class Config:
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
-    """Discount (tuning with gae: 0, since actions are absolute; control: 0.99; usual: 0.9 to 0.999)."""
+    """Discount (tuning with gae: 0, since actions are absolute; control: 0.99, or less where a sampler draws the
+    starts; usual: 0.9 to 0.999)."""
     advantages: Literal["slot", "gae"] | None = None
     """Advantages: slot compares f after an action with f after the other actions of its slot (leave-one-out) and needs
     neither rewards nor a value network; gae estimates them from both (tuning: slot, unless --reward, --transform,

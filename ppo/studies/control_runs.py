@@ -29,6 +29,7 @@ FORMER: dict[str, Any] = {
     "norm_value": False,
     "gae_lambda": 0.95,
     "learning_rate": 3e-4,
+    "gamma": 0.99,
 }
 """Defaults of version 0.1, with which settings were chosen by hand; its batches are given as well, by ``episodes``."""
 OURS, CHANCE = "tuninglaw", "chance"

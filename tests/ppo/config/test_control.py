@@ -61,6 +61,18 @@ def test_an_action_of_several_values_has_less_noise_and_a_lower_lambda(env, std,
         assert 1 - config.gae_lambda == pytest.approx((1 - gae_lambda) * few ** (1 / 2))
 
 
+def test_the_horizon_is_a_fifth_of_a_slot_that_begins_anywhere():
+    def gamma(**given):
+        return resolve(Config(env="TempControl-v1", **given)).gamma
+
+    assert gamma() == 0.99
+    assert gamma(sampler="lhs") == pytest.approx(1 - 1 / 20)
+    assert gamma(sampler="lhs", env_steps=50_000) == pytest.approx(1 - 1 / 40)
+    assert gamma(sampler="lhs", env_steps=10_000) == 0.99  # the most
+    assert gamma(sampler="lhs", time_steps=500) == 0.99
+    assert resolve(Config(env="MountainCarContinuous-v0", sampler="lhs")).gamma == pytest.approx(1 - 1 / 40)
+
+
 @pytest.mark.parametrize(("steps", "std"), [(10**6, 0.7), (100_000, 0.7), (20_000, 0.2 ** (1 / 4))])
 def test_where_starts_explore_there_is_less_noise(steps, std):
     for sampler in ("lhs", "random"):
@@ -101,6 +113,6 @@ def test_what_cannot_work_is_told(given, words):
 
 
 def test_a_stored_run_is_repeated_with_another_budget(tmp_path):
-    (tmp_path / "config.json").write_text(resolve(Config(env="Pendulum-v1", env_steps=20_000, gamma=0.9)).to_json())
+    (tmp_path / "config.json").write_text(resolve(Config(env="Pendulum-v1", env_steps=20_000, clip_coef=0.3)).to_json())
     again = parse(["--config", str(tmp_path / "config.json"), "--env-steps", "300000", "--episodes", "3"]).to_config()
-    assert resolve(again) == resolve(Config(env="Pendulum-v1", env_steps=300_000, episodes=3, gamma=0.9))
+    assert resolve(again) == resolve(Config(env="Pendulum-v1", env_steps=300_000, episodes=3, clip_coef=0.3))

@@ -114,12 +114,13 @@ def test_three_tasks_are_held_out_and_the_ablation_leaves_them_out():
 def test_an_ablation_changes_what_it_says(name):
     base = Config(env="TempControl-v1", env_kwargs={"load_rounds": 0}, sampler="lhs", env_steps=20_000)
     two = dataclasses.replace(base, env="HalfCheetah-v5", env_kwargs={}, sampler="env")
-    some = [one for one in (base, two) if differs(one, name)]
+    three = dataclasses.replace(base, env_steps=900_000)
+    some = [one for one in (base, two, three) if differs(one, name)]
     assert some
     for one in some:
         before, after = (dataclasses.asdict(resolve(config)) for config in (one, changed(one, name)))
         names = {key for key in before if before[key] != after[key]}
-        sizes = {"episodes", "time_steps", "num_minibatches", "training_steps"}
+        sizes = {"episodes", "time_steps", "num_minibatches", "training_steps", "gamma"}  # the slot sets the horizon
         assert names and (names <= sizes or len(names) == 1)
     assert not differs(Config(env="CartPole-v1", env_steps=1000), "std of the state")
 
