@@ -47,7 +47,7 @@ def test_no_run_of_control_is_missing(task):
 
 
 MEASURED = (
-    *("CartPole-v1, 60,000", "Pendulum-v1, 150,000"),
+    *("CartPole-v1, 60,000", "Pendulum-v1, 150,000", "Acrobot-v1, 100,000", "MountainCarContinuous-v0, 300,000"),
     *("TempControl-v1 medium, 20,000", "TempControl-v1 medium with actions, 20,000"),
 )
 
