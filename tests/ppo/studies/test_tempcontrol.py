@@ -14,7 +14,7 @@ def test_models_differ_in_settings_and_drivers_alone():
     by_model = {run.variant: run.config for run in runs if run.problem == "v1 high" and run.config.seed == 402}
     assert [by_model[name].drivers for name in MODELS] == [0, 0, 2, 2, 0]
     assert by_model["Optuna"].gamma == 0.9
-    assert by_model["Base"].gamma is None
+    assert by_model["Base"].gamma == 0.99
     for name in MODELS:
         config = resolve(by_model[name])
         assert config.training_steps * config.episodes * config.time_steps == 20_000
