@@ -23,8 +23,9 @@ LARGEST_STD_OF_STARTS = 0.7
 """Largest initial std where a sampler draws the starts, which explore as well."""
 GAE_LAMBDA, GAE_LAMBDA_OF_SEVERAL = 0.95, 0.9
 """Lambda, and that where an action has several values, whose noise adds up in a return."""
-DISCOUNT, HORIZON_OF_SLOT = 0.99, 1 / 5
-"""Largest discount, and the share of a slot that the horizon 1 / (1 - discount) is where a sampler draws the starts."""
+DISCOUNT, LEAST_DISCOUNT, HORIZON_OF_SLOT = 0.99, 0.9, 1 / 5
+"""Largest and least discount, between which the horizon 1 / (1 - discount) is that share of a slot where a sampler
+draws the starts."""
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
@@ -62,7 +63,8 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
     sampler = config.sampler or OWN_STARTS
     std, gamma = few**STD_POWER, DISCOUNT
     if sampler != OWN_STARTS:
-        std, gamma = min(std, LARGEST_STD_OF_STARTS), min(gamma, 1 - few / (HORIZON_OF_SLOT * time_steps))
+        std = min(std, LARGEST_STD_OF_STARTS)
+        gamma = min(DISCOUNT, max(LEAST_DISCOUNT, 1 - few / (HORIZON_OF_SLOT * time_steps)))
     gae_lambda = GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
     return CONTROL | {
         "training_steps": _training_steps(config, steps, batch),

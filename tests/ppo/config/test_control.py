@@ -70,6 +70,7 @@ def test_the_horizon_is_a_fifth_of_a_slot_that_begins_anywhere():
     assert gamma(sampler="lhs", env_steps=50_000) == pytest.approx(1 - 1 / 40)
     assert gamma(sampler="lhs", env_steps=10_000) == 0.99  # the most
     assert gamma(sampler="lhs", time_steps=500) == 0.99
+    assert gamma(sampler="lhs", time_steps=4) == 0.9  # the least
     assert resolve(Config(env="MountainCarContinuous-v0", sampler="lhs")).gamma == pytest.approx(1 - 1 / 40)
 
 
