@@ -29,8 +29,8 @@ draws the starts."""
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
-SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate", "init_std", "gae_lambda", "gamma")
-"""Fields that a budget of time steps sets, where they are not given."""
+SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate", "init_std", "gae_lambda")
+"""Fields that a budget of time steps sets, where they are not given; a stored discount may be given, and is kept."""
 
 
 def slot_length(config: Config, described: Description, longest: int) -> int:

@@ -114,6 +114,6 @@ def test_what_cannot_work_is_told(given, words):
 
 
 def test_a_stored_run_is_repeated_with_another_budget(tmp_path):
-    (tmp_path / "config.json").write_text(resolve(Config(env="Pendulum-v1", env_steps=20_000, clip_coef=0.3)).to_json())
+    (tmp_path / "config.json").write_text(resolve(Config(env="Pendulum-v1", env_steps=20_000, gamma=0.9)).to_json())
     again = parse(["--config", str(tmp_path / "config.json"), "--env-steps", "300000", "--episodes", "3"]).to_config()
-    assert resolve(again) == resolve(Config(env="Pendulum-v1", env_steps=300_000, episodes=3, clip_coef=0.3))
+    assert resolve(again) == resolve(Config(env="Pendulum-v1", env_steps=300_000, episodes=3, gamma=0.9))
