@@ -28,7 +28,6 @@ Study = Literal[
     "frugal",
     "gallery",
     "polish",
-    "control",
     "defaults",
     "tempcontrol",
 ]
@@ -46,9 +45,9 @@ class Arguments:
     lag: time of a training step, and final errors, with and without --lag. thesis: the thesis's learning experiments,
     its results beside this program's. ablation: the defaults, each changed alone. budget: laws of 300 to 18,000
     evaluations without a model. frugal: laws of 100 to 100,000 evaluations with the defaults. gallery: problems of
-    engineering whose best knobs are known. polish: evaluations at a query, beside differential evolution. control:
-    Gymnasium's tasks. defaults: the defaults of control on thirteen tasks, beside Stable-Baselines3's. tempcontrol: the
-    article's models on its slow process, and simple controllers."""
+    engineering whose best knobs are known. polish: evaluations at a query, beside differential evolution. defaults: the
+    defaults of control on thirteen tasks, beside Stable-Baselines3's. tempcontrol: the article's models on its slow
+    process, and simple controllers."""
     out: pathlib.Path | None = None
     """Directory of the results (runs/reference/NAME; with --quick runs/quick-NAME)."""
     seeds: int = 10
@@ -57,8 +56,7 @@ class Arguments:
     """Take a small fraction of the training steps, to check that the study works (not scaling)."""
     only: str | None = None
     """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); times or errors (lag); small,
-    every, large or none (frugal); returns, times, longer or race (tempcontrol); an environment's id (control and
-    defaults); ablation (defaults)."""
+    every, large or none (frugal); returns, times or race (tempcontrol); an environment's id or ablation (defaults)."""
 
 
 def main(argv: list[str]) -> None:

@@ -23,15 +23,6 @@ from ppo.experiments.tables import Row, numbers
 from ppo.training.resources import Resources
 from ppo.training.soundness import result_fields
 
-FORMER: dict[str, Any] = {
-    "std": "state",
-    "init_std": 1.0,
-    "norm_value": False,
-    "gae_lambda": 0.95,
-    "learning_rate": 3e-4,
-    "gamma": 0.99,
-}
-"""Defaults of version 0.1, with which settings were chosen by hand; its batches are given as well, by ``episodes``."""
 OURS, CHANCE = "tuninglaw", "chance"
 """Names of this program, and of random actions, in the tables."""
 COLUMNS = (

@@ -1,15 +1,13 @@
 """The article's study of ``TempControl``: its four models, Stable-Baselines3 beside them, and simple controllers.
 
-Base, Optuna, Parallel, and Parallel + Optuna are this program with the defaults of version 0.1 or searched settings, in
-one process or with driver processes. All models train for the article's 20,000 time steps. On v0 a training step has 2
-episodes. On v1 it has 10 slots of 100 time steps that start at any temperature, and the last five actions are observed,
-by Stable-Baselines3 too. Stable-Baselines3 has its own defaults, except for 4 environments of 512 time steps and for
-normalised observations and rewards. There is one search for each version, with other seeds, for v1 at the medium level.
-Groups of runs:
+Base, Optuna, Parallel, and Parallel + Optuna are this program with its defaults or searched settings, in one process or
+with driver processes. All models train for the article's 20,000 time steps. On v1 the slots start at any temperature,
+and the last five actions are observed, by Stable-Baselines3 too. Stable-Baselines3 has its own defaults, except for 4
+environments of 512 time steps and for normalised observations and rewards. There is one search for each version, with
+other seeds, for v1 at the medium level. Longer trainings are a part of the study of the defaults. Groups of runs:
 
     returns    each model, level of complexity and seed, without the load, which changes no result
     times      the same with the load, which is the same at all levels: one run at a time
-    longer     150,000 and 900,000 time steps, with settings chosen by hand with other seeds
     race       time until the mean return of 20 episodes passes that of the best PID, with the load
 
 Every process has one thread for BLAS and torch, on either side. PID and PD with bias are tuned by differential
@@ -25,7 +23,7 @@ from actors.pools.processes import cores
 from env.controllers import PID
 from ppo.config import Config
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
-from ppo.studies.control_runs import FORMER, MeasuredTraining, check_extras
+from ppo.studies.control_runs import MeasuredTraining, check_extras, shortened
 from ppo.studies.runs import FIRST_SEED, Options, missing_runs, run_all
 from ppo.studies.tempcontrol_controllers import BY_RULE, TUNED_PID, controllers, tuned_controllers
 from ppo.studies.tempcontrol_problems import BASE, LEVELS, MODELS, tempcontrol_config
@@ -33,26 +31,21 @@ from ppo.studies.tempcontrol_race import RaceRun
 from ppo.studies.tempcontrol_report import write_report
 
 TAKES = ("seeds", "quick", "only")
-GROUPS = ("returns", "times", "longer", "race")
+GROUPS = ("returns", "times", "race")
 TIMED = ("v0", "v1 medium")  # problems on which times are measured and settings are searched for
 TRIALS, SEARCH_SEEDS = 50, 3
 FEW_SEEDS = 3  # number of seeds of the groups whose runs are done one at a time
 DRIVERS = 2  # one for each core of the machine on which the reference results were measured
-CHOSEN = {"norm_obs": False, "gamma": 0.9, "learning_rate": 1e-3}
-LONGER: dict[str, dict[str, Any]] = {
-    "150k": {"training_steps": 75, "episodes": 20} | CHOSEN,
-    "900k": {"training_steps": 225, "episodes": 40, "num_minibatches": 32} | CHOSEN,
-}
+RACE_STEPS = {"Parallel + Optuna": 40_000, PEER_LABEL: 61_440}  # budgets of time steps of the group race
 TEMPCONTROL_PEER = PeerSetup(environments=4, processes=True, normalise={}, settings={"n_steps": 512})
 
 
 def run(options: Options) -> None:
     """Does the missing runs of one group or of all; writes tables and figures of the complete groups."""
     out, only, quick = options.out, options.only, options.quick
-    needed = [version for version in BASE if only != "longer" or saved(out, f"search-{version}", quick).is_file()]
-    searches = {version: searched(out, version, quick) for version in needed}
+    searches = {version: searched(out, version, quick) for version in BASE}
     tuned = tuned_controllers(saved(out, "controllers", quick), quick)
-    found = {version: searches[version]["settings"] if version in searches else {} for version in BASE}
+    found = {version: search["settings"] for version, search in searches.items()}
     rivals = (*BY_RULE.values(), tuned["v1 medium"][TUNED_PID])
     groups = {group: runs_of(group, options.seeds, found, rivals, quick) for group in GROUPS}
     for group in GROUPS:
@@ -83,23 +76,13 @@ def runs_of(
         settings = found[name.split()[0]] if "Optuna" in model else {}
         drivers = DRIVERS if "Parallel" in model else 0
         config = dataclasses.replace(tempcontrol_config(name, load), seed=seed, drivers=drivers, **settings, **changes)
-        if quick:
-            config = dataclasses.replace(config, training_steps=2)
-        return config, TEMPCONTROL_PEER if model == PEER_LABEL else None
+        return shortened(config) if quick else config, TEMPCONTROL_PEER if model == PEER_LABEL else None
 
     if group == "race":
-        steps = {"Parallel + Optuna": 40, PEER_LABEL: 60}
         return [
-            RaceRun(group, "v1 medium", model, *set_up("v1 medium", seed, model, training_steps=steps[model]), rivals)
+            RaceRun(group, "v1 medium", model, *set_up("v1 medium", seed, model, env_steps=steps), rivals)
             for seed in all_seeds[:FEW_SEEDS]
-            for model in steps
-        ]
-    if group == "longer":
-        return [
-            MeasuredTraining(group, name, budget, *set_up(name, seed, budget, **settings))
-            for budget, settings in LONGER.items()
-            for name in list(LEVELS)[1:]
-            for seed in all_seeds
+            for model, steps in RACE_STEPS.items()
         ]
     return [
         MeasuredTraining(group, name, model, *set_up(name, seed, model))
@@ -129,9 +112,8 @@ def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     name = next(name for name in TIMED if name.startswith(version))
     base = dataclasses.replace(tempcontrol_config(name, load=False), eval_every=4)
     if quick:
-        base = dataclasses.replace(base, training_steps=4)
-    given = tuple(name for name in base.changed() if name not in FORMER)
-    search = Search(base, SEARCH_SEEDS, out / f"search-{version}", given)  # its seeds count from 0 on
+        base = shortened(base)
+    search = Search(base, SEARCH_SEEDS, out / f"search-{version}", tuple(base.changed()))  # its seeds count from 0 on
     best = tune(search, 2 if quick else TRIALS, cores())
     # The lengths of trials are added, since the time stamps of an interrupted study span the interruption.
     lengths = [trial.duration.total_seconds() for trial in finished(search.study())]

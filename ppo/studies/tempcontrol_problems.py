@@ -4,22 +4,15 @@ import dataclasses
 
 from ppo.config import Config
 from ppo.experiments.stable_baselines3 import PEER_LABEL
-from ppo.studies.control_runs import FORMER
 
 LEVELS = {"v0": "medium", "v1 low": "low", "v1 medium": "medium", "v1 high": "high"}
 MODELS = ("Base", "Optuna", "Parallel", "Parallel + Optuna", PEER_LABEL)
+STEPS = 20_000
+"""The article's budget of time steps."""
 BASE: dict[str, Config] = {
-    "v0": Config(env="TempControl-v0", training_steps=20, episodes=2, **FORMER),
+    "v0": Config(env="TempControl-v0", env_steps=STEPS),
     # Starts at any temperature let the training see the process near its set-point from the first training step on.
-    "v1": Config(
-        env="TempControl-v1",
-        env_kwargs={"actions": True},
-        training_steps=20,
-        episodes=10,
-        time_steps=100,
-        sampler="lhs",
-        **FORMER,
-    ),
+    "v1": Config(env="TempControl-v1", env_kwargs={"actions": True}, env_steps=STEPS, sampler="lhs"),
 }
 
 

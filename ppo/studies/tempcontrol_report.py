@@ -8,7 +8,7 @@ import numpy as np
 from env.controllers import PID
 from ppo.evaluation.held_out import Controller, held_out_returns
 from ppo.experiments.tables import Row, grouped, machine, markdown, numbers
-from ppo.studies.control_runs import gain_cells, returns_of, rows_of
+from ppo.studies.control_runs import returns_of, rows_of
 from ppo.studies.tempcontrol_problems import MODELS, tempcontrol_config
 
 # The article's reward, its standard deviation, seconds, and CPU percent of the parent process (Table 1, section 4).
@@ -48,8 +48,6 @@ def write_report(
         parts += [returns_table(rows["returns"], controllers), article_table(rows["returns"])]
     if "times" in rows:
         parts.append(times_table(rows["times"]))
-    if "longer" in rows:
-        parts.append(gain_table(rows["longer"], controllers))
     if "race" in rows:
         parts.append(race_table(rows["race"], searches))
     text = "\n".join([*parts, machine()])
@@ -134,26 +132,6 @@ def times_table(rows: list[Row]) -> str:
     header = ["process", "model", "training s", "seeds", "CPU %, all processes", "GPU %", "env steps a second"]
     title = "## Times with the load, one run at a time: medians over seeds"
     return f"{title}\n\n{markdown(header, lines)}"
-
-
-def gain_table(rows: list[Row], controllers: dict[str, dict[str, np.ndarray]]) -> str:
-    """Returns the gains over simple controllers, paired by episode, with 95 % intervals, as Markdown."""
-    lines = []
-    for (name, budget), runs in grouped(rows, "problem").items():
-        found = np.array([returns_of(row) for row in runs])
-        for label, simple in controllers[name].items():
-            if label.startswith("u = "):
-                continue
-            lines.append([budget, name, label, *gain_cells(found, simple)])
-    header = [
-        "time steps",
-        "process",
-        "over",
-        "mean gain, 95 % over seeds",
-        "each seed's",
-        "better, 95 % over episodes",
-    ]
-    return "## Trained for longer: gain over simple controllers on the same episodes\n\n" + markdown(header, lines)
 
 
 def race_table(rows: list[Row], searches: dict[str, dict[str, Any]]) -> str:

@@ -9,15 +9,15 @@ from ppo import Config
 from ppo.config.command_line import parse_as
 from ppo.study import OPTIONS, Arguments, main
 
-STUDIES = ("scaling", "scale", "lag", "thesis", "ablation", "budget", "control", "defaults", "tempcontrol")
+STUDIES = ("scaling", "scale", "lag", "thesis", "ablation", "budget", "defaults", "tempcontrol")
 
 
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
         (["thesis", "--only", "nonsense"], "--only nonsense: must be one of modes, failure"),
-        (["control", "--only", "CartPole"], "--only CartPole: must be one of CartPole-v1, Pendulum-v1"),
-        (["tempcontrol", "--only", "ten"], "--only ten: must be one of returns, times, longer, race"),
+        (["defaults", "--only", "CartPole"], "--only CartPole: must be one of CartPole-v1, Pendulum-v1"),
+        (["tempcontrol", "--only", "ten"], "--only ten: must be one of returns, times, race"),
         (["thesis", "--seeds", "0"], "--seeds 0: must be from 1"),
         (["thesis", "--seeds", "1001"], "--seeds 1001: must be from 1 to 1000"),
         (["thesi"], "thesi"),
@@ -59,7 +59,6 @@ TAKES = {
     "thesis": {"seeds", "quick", "only"},
     "ablation": {"seeds", "quick"},
     "budget": {"seeds", "quick"},
-    "control": {"seeds", "quick", "only"},
     "defaults": {"seeds", "quick", "only"},
     "tempcontrol": {"seeds", "quick", "only"},
 }

@@ -14,20 +14,19 @@ def test_models_differ_in_settings_and_drivers_alone():
     by_model = {run.variant: run.config for run in runs if run.problem == "v1 high" and run.config.seed == 402}
     assert [by_model[name].drivers for name in MODELS] == [0, 0, 2, 2, 0]
     assert by_model["Optuna"].gamma == 0.9
-    assert by_model["Base"].gamma == 0.99
+    assert by_model["Base"].gamma is None
     for name in MODELS:
         config = resolve(by_model[name])
-        assert config.training_steps * config.episodes * config.time_steps == 20_000
+        assert config.env_steps == 20_000
+        assert 19_000 < config.training_steps * config.episodes * config.time_steps <= 20_000
         assert config.env_kwargs == {"level": "high", "actions": True, "load_rounds": 0}
     assert [run.peer is not None for run in runs[:5]] == [False, False, False, False, True]
 
 
-def test_times_have_the_load_and_longer_runs_are_longer():
+def test_times_have_the_load():
     times = tempcontrol.runs_of("times", 5, FOUND, (), False)
     assert len(times) == 3 * 2 * 5
     assert all("load_rounds" not in run.config.env_kwargs for run in times)
-    longer = tempcontrol.runs_of("longer", 1, FOUND, (), False)
-    assert [run.env_steps for run in longer] == [150_000] * 3 + [900_000] * 3
 
 
 def test_a_race_is_run_with_the_load_against_its_rivals():

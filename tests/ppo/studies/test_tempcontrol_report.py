@@ -13,14 +13,6 @@ def row(problem, variant, returns, **more):
     return cells | {"returns": " ".join(str(value) for value in returns)}
 
 
-def test_the_gain_table_counts_the_seeds_that_are_surely_better():
-    simple = {"v1 low": {"u = 1": np.zeros(4), "P with bias": np.array([-10.0, -20.0, -30.0, -40.0])}}
-    rows = [row("v1 low", "Optuna", [-9, -19, -29, -38]), row("v1 low", "Optuna", [-12, -20, -30, -39])]
-    text = report.gain_table(rows, simple)
-    assert "u = 1" not in text
-    assert "| Optuna | v1 low | P with bias | +0.5 ± 9.5 | +1.2, -0.2 | 1 of 2 |" in text  # 12.7 * 0.75 of two seeds
-
-
 def test_tables_say_whether_drivers_changed_a_policy():
     controllers = {"v0": {"u = 1": np.array([-3.0, -5.0])}}
     rows = [row("v0", model, [-4, -6], **{"policy sha256": model.split()[-1]}) for model in MODELS]
