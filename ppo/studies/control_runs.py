@@ -17,7 +17,6 @@ import numpy as np
 from actors.policy import Policy
 from ppo.config import Config, resolve
 from ppo.evaluation.held_out import Controller, RandomActions, TrainedPolicy, held_out_returns
-from ppo.evaluation.statistics import student_interval
 from ppo.experiments.stable_baselines3 import PeerSetup, StableBaselines3PPO, library
 from ppo.experiments.tables import Row, numbers
 from ppo.training.resources import Resources
@@ -199,23 +198,6 @@ def mean_returns(rows: Sequence[Row]) -> list[float]:
 def median_seconds(rows: Sequence[Row]) -> str:
     """Returns the median of the seconds of the trainings, as text."""
     return f"{np.median(numbers(rows, 'seconds')):.0f}"
-
-
-def gain_cells(found: np.ndarray, simple: np.ndarray) -> tuple[str, str, str]:
-    """Returns in words what policies gain over a controller on the same episodes, with 95 % intervals.
-
-    Args:
-        found: returns of the policies, ``[seeds, episodes]``.
-        simple: those of the controller, ``[episodes]``.
-
-    Returns:
-        The mean gain over seeds, that of each seed, and how many seeds are better over their episodes.
-    """
-    each = [student_interval(one - simple) for one in found]
-    mean, half = student_interval(np.array([gain for gain, _ in each]))
-    better = sum(gain - width > 0 for gain, width in each)
-    shown = f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else "")
-    return shown, ", ".join(f"{gain:+.1f}" for gain, _ in each), f"{better} of {len(each)}"
 
 
 def draw_curve(axis: Any, row: Row) -> None:

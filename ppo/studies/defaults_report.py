@@ -10,13 +10,13 @@ from scipy import stats
 
 from env.controllers import PID
 from ppo.evaluation.held_out import Controller, held_out_returns
+from ppo.evaluation.statistics import student_interval
 from ppo.experiments.stable_baselines3 import PEER_LABEL
 from ppo.experiments.tables import Row, markdown
 from ppo.studies.control_runs import (
     CHANCE,
     OURS,
     draw_curve,
-    gain_cells,
     mean_returns,
     median_seconds,
     returns_of,
@@ -103,8 +103,34 @@ def furnace_tables(tasks: Sequence[Task], rows: list[Row], simple: dict[str, dic
             if isinstance(controller, PID):
                 returns = held_out_returns(task.config.problem(), controller)
                 lines.append([task.name, label, f"{returns.mean():,.0f}", *gain_cells(found, returns)])
-    header = ["task", "over", "its return", "mean gain, 95 % over seeds", "each seed's", "better, 95 % over episodes"]
+    header = ["task", "over", "its return", "median gain, its 95 % interval", "mean gain, 95 % over seeds"]
+    header += ["each seed's", "better, 95 % over episodes"]
     return f"## Gain over simple controllers, on the same episodes\n\n{markdown(header, lines)}" if lines else ""
+
+
+def gain_cells(found: np.ndarray, simple: np.ndarray) -> tuple[str, str, str, str]:
+    """Returns in words what policies gain over a controller on the same episodes, with 95 % intervals.
+
+    The interval of the median is that of the order statistics, and needs six seeds; that of the mean is Student's.
+
+    Args:
+        found: returns of the policies, ``[seeds, episodes]``.
+        simple: those of the controller, ``[episodes]``.
+
+    Returns:
+        The median gain over seeds, the mean gain, that of each seed, and how many seeds are better over their episodes.
+    """
+    each = [student_interval(one - simple) for one in found]
+    gains = np.array([gain for gain, _ in each])
+    low, high = stats.quantile_test(gains, p=0.5).confidence_interval(0.95)
+    mean, half = student_interval(gains)
+    better = sum(gain - width > 0 for gain, width in each)
+    return (
+        f"{np.median(gains):+.1f}" + (f" [{low:+.1f}, {high:+.1f}]" if np.isfinite([low, high]).all() else ""),
+        f"{mean:+.1f}" + (f" ± {half:.1f}" if len(each) > 1 else ""),
+        ", ".join(f"{gain:+.1f}" for gain in gains),
+        f"{better} of {len(each)}",
+    )
 
 
 def _means(rows: list[Row], task: Task, side: str) -> list[float]:

@@ -56,7 +56,10 @@ def test_gains_over_controllers_are_paired_by_episode():
     returns = held_out_returns(task.config.problem(), controller)
     rows = [row(task, OURS, returns + 7.0), row(task, OURS, returns + 9.0)]
     text = furnace_tables([task, CART_POLE], rows, {"low": {"P": controller}})
-    assert "+8.0 ± 12.7 | +7.0, +9.0 | 2 of 2 |" in text
+    assert "| +8.0 | +8.0 ± 12.7 | +7.0, +9.0 | 2 of 2 |" in text
+    rows = [row(task, OURS, returns + gain) for gain in (1.0, 2.0, 3.0, 5.0, 8.0, 90.0)]
+    text = furnace_tables([task], rows, {"low": {"P": controller}})
+    assert "| +4.0 [+1.0, +90.0] |" in text  # of six values, the least and the largest: 1 - 2 / 2^6 is 97 %
     assert furnace_tables([CART_POLE], [], {"low": {"P": controller}}) == ""
 
 
