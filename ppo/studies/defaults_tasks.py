@@ -83,5 +83,5 @@ TASKS = (
     ),
     Task(Config(env="Hopper-v5", env_steps=1_000_000), of_peer=1.0),
     Task(Config(env="Walker2d-v5", env_steps=1_000_000), held_out=True, of_peer=1.0),
-    Task(Config(env="InvertedDoublePendulum-v5", env_steps=300_000), held_out=True, of_peer=1.0),
+    Task(Config(env="InvertedDoublePendulum-v5", env_steps=300_000), 10, 5, held_out=True, of_peer=1.0),
 )
