@@ -45,7 +45,7 @@ MEASURED = (
     *("CartPole-v1, 60,000", "Pendulum-v1, 150,000", "Acrobot-v1, 100,000", "MountainCarContinuous-v0, 300,000"),
     *("TempControl-v1 medium, 20,000", "TempControl-v1 medium with actions, 20,000"),
     *(f"TempControl-v1 {level}, 900,000" for level in ("low", "medium", "high")),
-    *("HalfCheetah-v5, 1,000,000", "InvertedDoublePendulum-v5, 300,000"),
+    *("HalfCheetah-v5, 1,000,000", "Hopper-v5, 1,000,000", "InvertedDoublePendulum-v5, 300,000"),
 )
 
 
