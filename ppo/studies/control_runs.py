@@ -18,7 +18,7 @@ from actors.policy import Policy
 from ppo.config import Config, resolve
 from ppo.evaluation.held_out import Controller, RandomActions, TrainedPolicy, held_out_returns
 from ppo.experiments.stable_baselines3 import PeerSetup, StableBaselines3PPO, library
-from ppo.experiments.tables import Row, numbers
+from ppo.experiments.tables import Row
 from ppo.training.resources import Resources
 from ppo.training.soundness import result_fields
 
@@ -193,18 +193,6 @@ def returns_of(row: Row) -> np.ndarray:
 def mean_returns(rows: Sequence[Row]) -> list[float]:
     """Returns the mean return of each row, one for each seed."""
     return [float(returns_of(row).mean()) for row in rows]
-
-
-def median_seconds(rows: Sequence[Row]) -> str:
-    """Returns the median of the seconds of the trainings, as text."""
-    return f"{np.median(numbers(rows, 'seconds')):.0f}"
-
-
-def draw_curve(axis: Any, row: Row) -> None:
-    """Draws the returns of the evaluations of a training over its time steps."""
-    curve = [float(value) for value in row["curve"].split()]
-    steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
-    axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:

@@ -12,16 +12,8 @@ from env.controllers import PID
 from ppo.evaluation.held_out import Controller, held_out_returns
 from ppo.evaluation.statistics import student_interval
 from ppo.experiments.stable_baselines3 import PEER_LABEL
-from ppo.experiments.tables import Row, markdown
-from ppo.studies.control_runs import (
-    CHANCE,
-    OURS,
-    draw_curve,
-    mean_returns,
-    median_seconds,
-    returns_of,
-    rows_of,
-)
+from ppo.experiments.tables import Row, markdown, numbers
+from ppo.studies.control_runs import CHANCE, OURS, mean_returns, returns_of, rows_of
 from ppo.studies.defaults_tasks import Task
 
 
@@ -38,7 +30,7 @@ def task_table(tasks: Sequence[Task], rows: list[Row]) -> str:
                 *_median_and_worst(there),
                 aim(task, there),
                 {None: "-", True: "yes", False: "no"}[reached(task, here, there)],
-                *(median_seconds(rows_of(rows, task.name, side)) for side in (OURS, PEER_LABEL)),
+                *(_median_seconds(rows_of(rows, task.name, side)) for side in (OURS, PEER_LABEL)),
             ]
         )
     header = ["task, time steps", "chance", "median (seeds)", "worst", f"{PEER_LABEL}: median (seeds)", "worst"]
@@ -142,6 +134,11 @@ def _median_and_worst(means: Sequence[float]) -> tuple[str, str]:
     return f"{np.median(means):,.1f} ({len(means)})", f"{min(means):,.1f}"
 
 
+def _median_seconds(rows: Sequence[Row]) -> str:
+    """Returns the median of the seconds of the trainings, as text."""
+    return f"{np.median(numbers(rows, 'seconds')):.0f}"
+
+
 def draw(path: pathlib.Path, tasks: Sequence[Task], rows: list[Row]) -> None:
     """Draws the return of evaluations over time steps, with a panel for each task and a line for each seed."""
     from matplotlib.figure import Figure
@@ -154,7 +151,7 @@ def draw(path: pathlib.Path, tasks: Sequence[Task], rows: list[Row]) -> None:
         axis.set_visible(False)
     for axis, task in zip(panels, tasks, strict=False):
         for row in rows_of(rows, task.name, OURS):
-            draw_curve(axis, row)
+            _draw_curve(axis, row)
         _levels(axis, _means(rows, task, PEER_LABEL))
         axis.set_title(task.name, fontsize=8)
         axis.locator_params(axis="x", nbins=4)
@@ -171,3 +168,10 @@ def _levels(axis: Any, means: Sequence[float]) -> None:
     for number, level in enumerate(means):
         label = {"label": f"{PEER_LABEL}, at the end"} if number == 0 else {}
         axis.axhline(level, color="#ee6677", ls="--", lw=0.8, alpha=0.7, **label)
+
+
+def _draw_curve(axis: Any, row: Row) -> None:
+    """Draws the returns of the evaluations of a training over its time steps."""
+    curve = [float(value) for value in row["curve"].split()]
+    steps = int(row["env steps"]) * np.arange(1, len(curve) + 1) / len(curve)
+    axis.plot(steps, curve, color="#4477aa", alpha=0.6, lw=1)

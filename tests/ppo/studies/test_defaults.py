@@ -12,7 +12,7 @@ from ppo.evaluation.held_out import held_out_returns
 from ppo.studies import defaults
 from ppo.studies.control_runs import COLUMNS, OURS, MeasuredTraining, RandomActionsRun
 from ppo.studies.defaults_ablation import ABLATED, DEFAULTS, ablation_table, changed, differs
-from ppo.studies.defaults_report import aim, draw, furnace_tables, peer_table, reached, task_table
+from ppo.studies.defaults_report import aim, draw, furnace_tables, gain_cells, peer_table, reached, task_table
 from ppo.studies.defaults_tasks import NORMALISED_PEER, TASKS, Task, furnace
 from ppo.studies.runs import Options
 
@@ -49,6 +49,12 @@ def test_differences_have_intervals():
         f"| CartPole-v1, 1,000 | {PEER} | 2.0 | 1.0 | +9 [+3, +15] |" in text
     )  # 2 degrees of freedom: 9 -+ 4.3 x 1.41
     assert "| +0 |" in peer_table([CART_POLE], rows_of(CART_POLE, [5.0, 5.0], [5.0, 5.0]))
+
+
+def test_seeds_that_are_surely_better_are_counted():
+    simple = np.array([-10.0, -20.0, -30.0, -40.0])
+    found = np.array([[-9.0, -19.0, -29.0, -38.0], [-12.0, -20.0, -30.0, -39.0]])
+    assert gain_cells(found, simple) == ("+0.5", "+0.5 ± 9.5", "+1.2, -0.2", "1 of 2")  # 12.7 * 0.75 of two seeds
 
 
 def test_gains_over_controllers_are_paired_by_episode():
