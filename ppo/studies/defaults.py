@@ -71,10 +71,10 @@ def ablation_runs(seeds: int, quick: bool) -> list[MeasuredTraining]:
     return [
         MeasuredTraining(ABLATION, task.name, name, one)
         for task in TASKS
-        if task.ablation_seeds
+        if task.ablated
         for name in ABLATED
         if differs(task.config, name)
-        for one in seeded(measured(changed(task.config, name), quick), min(seeds, task.ablation_seeds))
+        for one in seeded(measured(changed(task.config, name), quick), min(seeds, task.seeds))
     ]
 
 

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from ppo.config import Config, resolve
 from ppo.config.control import BATCH, DISCOUNT, LEARNING_RATE
@@ -11,6 +12,8 @@ from ppo.experiments.tables import Row, grouped, markdown
 from ppo.studies.control_runs import OURS, mean_returns, rows_of
 
 DEFAULTS = "the defaults"
+SURE = 0.01
+"""Largest p-value of a difference that the table marks; two times five seeds can have 0.008."""
 GRADED = ("learning_rate", "episodes", "time_steps", "num_minibatches", "training_steps")
 """Fields of which a small difference is none."""
 ABLATED: dict[str, dict[str, Any]] = {
@@ -51,16 +54,28 @@ def ablation_table(tasks: list[Row], ablation: list[Row]) -> str:
     """Returns the median over seeds, and the worst seed, of each change on each task, as Markdown.
 
     Args:
-        tasks: rows of the tasks, whose first seeds are shown for the defaults.
+        tasks: rows of the tasks, for the defaults.
         ablation: rows of the ablation.
     """
     found = grouped(ablation, "problem")
     names = list(dict.fromkeys(problem for problem, _ in found))
-    for name in names:
-        seeds = {row["seed"] for row in ablation if row["problem"] == name}
-        found[name, DEFAULTS] = [row for row in rows_of(tasks, name, OURS) if row["seed"] in seeds]
     lines = []
     for variant in (DEFAULTS, *ABLATED):
-        cells = [mean_returns(found.get((name, variant), [])) for name in names]
-        lines.append([variant, *(f"{np.median(means):,.0f} ({min(means):,.0f})" if means else "-" for means in cells)])
-    return f"## Each changed alone: median (worst) of the seeds\n\n{markdown(['changed', *names], lines)}"
+        cells = []
+        for name in names:
+            before = mean_returns(rows_of(tasks, name, OURS))
+            after = before if variant == DEFAULTS else mean_returns(found.get((name, variant), []))
+            cells.append(_cell(before, after))
+        lines.append([variant, *cells])
+    table = markdown(["changed", *names], lines)
+    words = f"* where a Mann-Whitney test tells the change from the defaults, p < {SURE:g}."
+    return f"## Each changed alone: median (worst) of the seeds\n\n{table}\n{words}\n"
+
+
+def _cell(before: list[float], after: list[float]) -> str:
+    """Returns the median and the worst of the mean returns of a change, with a mark where it makes a difference."""
+    if not after:
+        return "-"
+    tells = np.ptp([*before, *after]) > 0 and stats.mannwhitneyu(before, after).pvalue < SURE
+    digits = 0 if max(map(abs, before)) >= 1000 else 1
+    return f"{np.median(after):,.{digits}f} ({min(after):,.{digits}f}){' *' if tells else ''}"

@@ -20,7 +20,7 @@ class Task:
         config: environment, sampler of starts, and budget; nothing else.
         seeds: largest number of seeds: ten where a training takes less than a minute.
         peer_seeds: the same for Stable-Baselines3 with its defaults, whose trainings take several times as long.
-        ablation_seeds: the same for the ablation, which is done where a training is short or has something to tell.
+        ablated: whether the ablation is done on it.
         held_out: whether nothing was chosen by the task.
         median, worst: least return of the median and of the worst seed; None for none.
         of_peer: how many times Stable-Baselines3's median the median should be at the least; None for none.
@@ -30,7 +30,7 @@ class Task:
     config: Config
     seeds: int = 5
     peer_seeds: int = 3
-    ablation_seeds: int = 0
+    ablated: bool = False
     held_out: bool = False
     median: float | None = None
     worst: float | None = None
@@ -65,23 +65,23 @@ def furnace(level: str, steps: int, actions: bool = False, **more: Any) -> Task:
 
 
 TASKS = (
-    Task(Config(env="CartPole-v1", env_steps=60_000), 10, 10, 5, median=500.0, worst=500.0),
-    Task(Config(env="Pendulum-v1", env_steps=150_000), 10, 5, 5, median=-180.0, worst=-250.0),
+    Task(Config(env="CartPole-v1", env_steps=60_000), 10, 10, ablated=True, median=500.0, worst=500.0),
+    Task(Config(env="Pendulum-v1", env_steps=150_000), 10, 5, ablated=True, median=-180.0, worst=-250.0),
     Task(Config(env="Acrobot-v1", env_steps=100_000), 10, 5, held_out=True, median=-85.0, of_peer=1.0),
-    Task(Config(env="MountainCarContinuous-v0", sampler="lhs", env_steps=300_000), 10, 3, 5, median=92.0),
-    furnace("medium", 20_000, seeds=10, peer_seeds=5, ablation_seeds=5, median=-3000.0),
+    Task(Config(env="MountainCarContinuous-v0", sampler="lhs", env_steps=300_000), 10, ablated=True, median=92.0),
+    furnace("medium", 20_000, seeds=10, peer_seeds=5, ablated=True, median=-3000.0),
     furnace("medium", 20_000, actions=True, seeds=10, peer_seeds=5, median=-3000.0),
     furnace("low", 900_000, seeds=10, peer_seeds=1),
-    furnace("medium", 900_000, seeds=10, peer_seeds=1, ablation_seeds=3),
+    furnace("medium", 900_000, seeds=10, peer_seeds=1, ablated=True),
     furnace("high", 900_000, seeds=10, peer_seeds=1),
     Task(
         Config(env="HalfCheetah-v5", env_steps=1_000_000),
-        ablation_seeds=3,
+        ablated=True,
         median=6000.0,
         of_peer=2.0,
         peers={NORMALISED_PEER: HALF_CHEETAH_PEER},
     ),
-    Task(Config(env="Hopper-v5", env_steps=1_000_000), of_peer=1.0),
+    Task(Config(env="Hopper-v5", env_steps=1_000_000), ablated=True, of_peer=1.0),
     Task(Config(env="Walker2d-v5", env_steps=1_000_000), held_out=True, of_peer=1.0),
     Task(Config(env="InvertedDoublePendulum-v5", env_steps=300_000), 10, 5, held_out=True, of_peer=1.0),
 )

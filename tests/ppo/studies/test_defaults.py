@@ -141,10 +141,13 @@ def test_a_small_difference_is_none():
     assert differs(dataclasses.replace(config, env_steps=500_000), f"learning rate {LEARNING_RATE:g} for any budget")
 
 
-def test_the_ablation_shows_the_defaults_with_the_same_seeds():
-    tasks = [one | {"seed": str(seed)} for seed, one in enumerate(rows_of(CART_POLE, [4, 6, 2], [])[:3])]
-    ablation = [one | {"variant": "values as they are"} for one in tasks[:2]]
-    text = ablation_table(tasks, ablation)
-    assert f"| {DEFAULTS} | 5 (4) |" in text
-    assert "| values as they are | 5 (4) |" in text
-    assert "| lambda 0.95 | - |" in text
+def test_the_ablation_shows_the_defaults_beside_each_change_and_marks_what_seeds_tell():
+    tasks = rows_of(CART_POLE, [4, 6, 2, 5, 3], [])
+    ours = [one for one in tasks if one["variant"] == OURS]
+    worse = [one | {"variant": "values as they are", "returns": "0.5 1.5"} for one in ours]
+    like = [one | {"variant": "lambda 0.95"} for one in ours]
+    text = ablation_table(tasks, worse + like)
+    assert f"| {DEFAULTS} | 4.0 (2.0) |" in text
+    assert "| values as they are | 1.0 (1.0) * |" in text
+    assert "| lambda 0.95 | 4.0 (2.0) |" in text
+    assert "| std of the state | - |" in text
