@@ -57,7 +57,8 @@ class TrainArguments(ConfigArguments):
     __doc__ = Config.__doc__
 
     config: str | None = None
-    """Take the values of this config.json; other flags override it."""
+    """Take the values of this config.json; other flags override it, and --evaluations or --env-steps sets anew what
+    follows from a budget, as the learning rate does."""
     run_dir: str | None = None
     """Directory of the results (runs/<env>-<seed>-<time>); must be new or empty."""
     seeds: str | None = None
