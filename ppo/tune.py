@@ -11,7 +11,8 @@ from env.errors import UsageError
 from ppo.config import resolve
 from ppo.config.command_line import ConfigArguments, given_flags, parse_as, run_main
 from ppo.config.memory import check_memory
-from ppo.experiments.search import FRESH_SEEDS, Search, check_packages, outcome, tune
+from ppo.experiments.search import check_packages, outcome, tune
+from ppo.experiments.search_settings import FRESH_SEEDS, Search
 from ppo.startup import command
 
 

@@ -4,20 +4,18 @@ import dataclasses
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ppo.config import Config, resolve
 from ppo.config.command_line import command_words
-
-if TYPE_CHECKING:
-    from ppo.experiments.search import Search
+from ppo.experiments.search_settings import Search
 
 AVERAGED = 3  # number of evaluations at the end of a run whose mean is its score
 
 
-def run_trial(search: "Search", index: int) -> None:
+def run_trial(search: Search, index: int) -> None:
     """Runs a trial that the study proposes, and tells the study its outcome.
 
     Args:
@@ -38,7 +36,7 @@ def run_trial(search: "Search", index: int) -> None:
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
 
 
-def score(search: "Search", config: Config, trial: Any) -> float:
+def score(search: Search, config: Config, trial: Any) -> float:
     """Trains each seed, side by side, and returns the mean over seeds of the mean of the last ``AVERAGED`` evaluations.
 
     Raises:
@@ -56,7 +54,7 @@ def score(search: "Search", config: Config, trial: Any) -> float:
 
 
 def mean_of_seeds(
-    search: "Search",
+    search: Search,
     config: Config,
     seeds: Sequence[int],
     name: str,
@@ -95,7 +93,7 @@ def mean_of_seeds(
     return float(np.mean(scores[-AVERAGED:]))
 
 
-def score_with_fresh_seeds(search: "Search", number: int) -> float | None:
+def score_with_fresh_seeds(search: Search, number: int) -> float | None:
     """Returns the score of a trial with seeds that it was not chosen by; None where the training diverged."""
     config = dataclasses.replace(search.base, **search.study().get_trials()[number].params)
     for left in (search.out / "trials").glob(f"{number}-fresh-seed-*"):

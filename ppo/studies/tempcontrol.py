@@ -105,7 +105,8 @@ def searched(out: pathlib.Path, version: str, quick: bool) -> dict[str, Any]:
     path = saved(out, f"search-{version}", quick)
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
-    from ppo.experiments.search import Search, check_packages, finished, tune
+    from ppo.experiments.search import check_packages, finished, tune
+    from ppo.experiments.search_settings import Search
 
     check_packages()
     # The load changes no result and is left out. Evaluations are frequent enough to prune trials by.

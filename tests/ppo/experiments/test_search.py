@@ -11,7 +11,8 @@ from env import UsageError
 from ppo import Config, resolve
 from ppo.config.command_line import parse
 from ppo.experiments import search as searching
-from ppo.experiments.search import FRESH_SEEDS, Search, attribute, outcome, tune
+from ppo.experiments.search import attribute, outcome, tune
+from ppo.experiments.search_settings import FRESH_SEEDS, Search
 from ppo.experiments.search_trials import AVERAGED, command, mean_of_seeds, score
 from ppo.training.trainer import Trainer
 
