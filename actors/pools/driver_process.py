@@ -16,6 +16,7 @@ from typing import Any
 
 from actors.job import Job
 from actors.pools import protocol
+from actors.pools.allocator import keep_freed_memory
 from actors.pools.environment import restore
 from actors.pools.keeper import end_with_parent
 from actors.pools.run_queue import RunQueue
@@ -29,6 +30,7 @@ def main(connection: Connection, job: Job, index: int) -> None:
     restore()
     _leave_signals_to_the_learner()
     _stand_alone()
+    keep_freed_memory()
     try:
         if _receive(connection) != protocol.START:
             return
