@@ -70,10 +70,10 @@ TASKS = (
     Task(Config(env="Acrobot-v1", env_steps=100_000), 10, 5, held_out=True, median=-85.0, of_peer=1.0),
     Task(Config(env="MountainCarContinuous-v0", sampler="lhs", env_steps=300_000), 10, ablated=True, median=92.0),
     furnace("medium", 20_000, seeds=10, peer_seeds=5, ablated=True, median=-3000.0),
-    furnace("medium", 20_000, actions=True, seeds=10, peer_seeds=5, median=-3000.0),
+    furnace("medium", 20_000, actions=True, seeds=10, peer_seeds=5, ablated=True, median=-3000.0),
     furnace("low", 900_000, seeds=10, peer_seeds=1),
     furnace("medium", 900_000, seeds=10, peer_seeds=1, ablated=True),
-    furnace("high", 900_000, seeds=10, peer_seeds=1),
+    furnace("high", 900_000, seeds=10, peer_seeds=1, ablated=True),
     Task(
         Config(env="HalfCheetah-v5", env_steps=1_000_000),
         ablated=True,
