@@ -1,7 +1,5 @@
 """The agent: parameters, optimiser, and one update from a batch. PPO, or REINFORCE with a value baseline."""
 
-import dataclasses
-
 import numpy as np
 import torch
 
@@ -13,10 +11,9 @@ from ppo.algorithm.components import first_means, frozen, label_components
 from ppo.algorithm.gradient_steps import LOGGED, GradientSteps, Update
 from ppo.algorithm.losses import Batch
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
-from ppo.algorithm.not_finite import TOO_LARGE, check_array
+from ppo.algorithm.not_finite import check_array
 from ppo.algorithm.state import State, part_of, prefixed
 from ppo.algorithm.update_damping import UpdateDamping
-from ppo.algorithm.value_scale import ValueScale
 from ppo.config import ResolvedConfig
 
 
@@ -29,7 +26,6 @@ class Agent:
 
     Attributes:
         value: the value network, or None.
-        scale: of what the value network says; None where it says values as they are.
         parameters: the policy's, then the value's; float64, ``[policy.size + value.size]``.
         damping: damps the updates of a training step.
     """
@@ -50,7 +46,6 @@ class Agent:
         self.parameters = parameters.numpy()  # the same memory
         if policy.labelled:
             label_components(policy, self.theta)
-        self.scale = ValueScale() if self.value is not None and config.norm_value else None
         self._update = self._update_of(parameters)
         self.damping = UpdateDamping(len(self.parameters), config.update_damping)
 
@@ -79,8 +74,7 @@ class Agent:
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """Returns V of normalised observations, ``[n]``."""
-        outputs = self._update.values(obs)
-        return outputs if self.scale is None else self.scale.values(outputs)
+        return self._update.values(obs)
 
     def logprobs(self, obs: np.ndarray, actions: np.ndarray, std_floor: float) -> np.ndarray:
         """Returns the log-probabilities of actions ``[n, action_dim]`` at normalised observations, ``[n]``."""
@@ -90,8 +84,7 @@ class Agent:
     def state(self) -> State:
         """Returns the parameters, and the states of the optimiser and of the damping."""
         parts = {**prefixed("adam", self.adam.state()), **prefixed("damping", self.damping.state())}
-        scale = {} if self.scale is None else self.scale.state()
-        return {"parameters": self.parameters.copy(), **scale, **parts}
+        return {"parameters": self.parameters.copy(), **parts}
 
     def restore(self, state: State) -> None:
         """Takes over what ``state`` returned."""
@@ -100,10 +93,8 @@ class Agent:
         self.damping.restore(part_of("damping", state))
 
     def warm_start(self, state: State) -> None:
-        """Takes over the parameters alone, with what the values are scaled by."""
+        """Takes over the parameters alone."""
         self.parameters[:] = state["parameters"]
-        if self.scale is not None:
-            self.scale.restore(state)
 
     def update(
         self, batch: Batch, step: int, learning_rate: float, std_floor: float, epochs: int | None = None
@@ -125,9 +116,7 @@ class Agent:
         Raises:
             NotFiniteError: a loss, a gradient or a parameter is not finite; the state is that in the middle of it.
         """
-        config, batch = self.config, self._scaled(batch)
-        if self.scale is not None:
-            check_array(step, f"the variance of the values' targets; {TOO_LARGE}", self.scale.state()["scale"])
+        config = self.config
         epochs, before = epochs or config.update_epochs, self.parameters.copy()
         order, ends = self._order(len(batch.obs), step, epochs)
         steps = GradientSteps(step, learning_rate, std_floor, epochs, order, ends)
@@ -137,19 +126,6 @@ class Agent:
         check_array(step, "the parameters; a smaller --learning-rate or --max-grad-norm may help", self.parameters)
         losses = {f"losses/{name}": _mean([stat[name] for stat in stats]) for name in LOGGED if name in stats[0]}
         return losses | {"losses/initial_logratio": initial_logratio}
-
-    def _scaled(self, batch: Batch) -> Batch:
-        """Returns the batch with values and their targets as the value network is to say them.
-
-        Where they are not finite it is as it was, and the gradient steps tell what was wrong with it.
-        """
-        if self.scale is None or batch.returns is None or batch.values is None or not np.isfinite(batch.returns).all():
-            return batch
-        assert self.value is not None, "the scale is its"
-        first = not self.scale.steps
-        self.scale.update(batch.returns, *self.value.views(self.parameters[self.policy.size :])[-1])
-        values = batch.values if first else self.scale.outputs(batch.values)  # what the network says, in either case
-        return dataclasses.replace(batch, returns=self.scale.outputs(batch.returns), values=values)
 
     def _order(self, n: int, step: int, epochs: int) -> tuple[np.ndarray | None, np.ndarray]:
         """Returns the order of n rows in each epoch, reshuffled by its key, and where the minibatches end."""

@@ -30,7 +30,6 @@ TUNING_GAE: dict[str, Any] = {
     "advantages": "gae",
     "noise": "independent",
     "gamma": 0.0,
-    "norm_value": False,
     "reward": "objective",
     "transform": "symlog",
 }
@@ -47,14 +46,13 @@ CONTROL: dict[str, Any] = {
     "update_damping": 0.0,
     "update_epochs": 10,
     "norm_obs": True,
-    "norm_value": True,
 }
 """Those that ``ppo.config.control`` has no rule for."""
 REINFORCE: dict[str, Any] = {"update_epochs": 1, "num_minibatches": 1, "update_damping": 0.0, "warmup": 0.0}
 
 SLOT_ONLY = ("rank_fade", "density_bandwidth")
 """Fields that only leave-one-out advantages use."""
-GAE_ONLY = ("gamma", "reward", "transform", "norm_value")
+GAE_ONLY = ("gamma", "reward", "transform")
 """Fields that only GAE uses; one of them given asks for it."""
 TUNING_ONLY = (
     *("reward", "transform", "evaluation_cost_ms", "evaluations", "check", "reuse", "on_failure"),

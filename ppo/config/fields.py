@@ -137,7 +137,7 @@ class Config:
     advantages: Literal["slot", "gae"] | None = None
     """Advantages: slot compares f after an action with f after the other actions of its slot (leave-one-out) and needs
     neither rewards nor a value network; gae estimates them from both (tuning: slot, unless --reward, --transform,
-    --gamma, --norm-value, --algo reinforce or a single time step asks for gae; control: gae)."""
+    --gamma, --algo reinforce or a single time step asks for gae; control: gae)."""
     rank_fade: float | None = None
     """Share of the first std floor below which leave-one-out advantages change over from ranks to differences; 0 for
     ranks throughout (with --advantages slot: 0.03)."""
@@ -172,9 +172,6 @@ class Config:
     """Normalise observations by running statistics (tuning: False, they are in [-1, 1]; control: True)."""
     norm_reward: bool = True
     """Divide rewards by the running standard deviation of the discounted return."""
-    norm_value: bool | None = None
-    """Let the value network estimate in units of the targets' running mean and standard deviation (tuning with gae:
-    False; control: True)."""
     reward: Literal["improvement", "objective"] | None = None
     """Reward of a tuning problem: the thesis's f(s) - f(s'), or -f(s') (tuning with gae: objective)."""
     transform: Literal["none", "symlog"] | None = None

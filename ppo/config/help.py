@@ -29,7 +29,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "advantages": (
         *("advantages", "rank_fade", "density_bandwidth", "gamma", "gae_lambda", "norm_adv", "reward", "transform"),
         "norm_reward",
-        "norm_value",
     ),
     "update": (
         *("algo", "learning_rate", "learning_rate_power", "warmup", "anneal_lr", "update_epochs", "num_minibatches"),

@@ -56,7 +56,6 @@ class GAEConfig(ResolvedConfig):
     """
 
     gamma: float = field()
-    norm_value: bool = field()
 
 
 def slot_evaluations(time_steps: int, advantages: str, reward: str | None) -> int:

@@ -17,7 +17,6 @@ SURE = 0.01
 GRADED = ("learning_rate", "episodes", "time_steps", "num_minibatches", "training_steps")
 """Fields of which a small difference is none."""
 ABLATED: dict[str, dict[str, Any]] = {
-    "values as they are": {"norm_value": False},
     "initial std 1": {"init_std": 1.0},
     "std of the state": {"std": "state"},
     f"learning rate {LEARNING_RATE:g} for any budget": {"learning_rate": LEARNING_RATE},

@@ -95,7 +95,7 @@ def _state_for(learner: Learner, source: RunDir, theirs: Config, name: str) -> t
     if name == "--resume":
         _check_kernels(meta.get("kernels"), source)
         _check_unchanged(meta.get("config") or {}, learner, source)
-    for field, otherwise in (("activation", None), ("norm_obs", None), ("std", "state"), ("norm_value", False)):
+    for field, otherwise in (("activation", None), ("norm_obs", None), ("std", "state")):
         then, now = (_or_else(getattr(config, field, None), otherwise) for config in (theirs, learner.config))
         if then != now:
             raise UsageError(f"{name} {source.shown}: was trained with {flag(field)} {then}, and this run has {now}")

@@ -17,7 +17,6 @@ from ppo.algorithm.compiled_update import CompiledUpdate
 from ppo.algorithm.device import fetched
 from ppo.algorithm.gradient_steps import GradientSteps
 from ppo.algorithm.network import initial_parameters, logprobs_and_entropy
-from ppo.algorithm.not_finite import NotFiniteError
 from tests.ppo.algorithm.batches import SPECS, batch_for
 
 
@@ -213,42 +212,3 @@ def test_a_free_std_is_the_same_in_all_states_and_is_learned():
 
 def policy_of(an_agent):
     return Policy(Snapshot(0, an_agent.policy, an_agent.theta.copy()))
-
-
-@pytest.mark.parametrize("gradients", ["compiled", "autograd"])
-def test_values_are_learned_in_the_units_of_their_targets(gradients):
-    changes = {"gradients": gradients, "norm_value": True, "update_epochs": 200, "num_minibatches": 1, "vf_coef": 1.0}
-    an_agent = agent(**changes)
-    batch = own_batch(an_agent)
-    batch = dataclasses.replace(batch, returns=1e5 + 1e4 * batch.returns, values=an_agent.values(batch.obs))
-    an_agent.update(batch, 0, 1e-2, 0.1)
-    error = an_agent.values(batch.obs) - batch.returns
-    assert np.sqrt((error**2).mean()) < 0.3 * batch.returns.std()
-    taken = agent(**changes)
-    taken.restore(an_agent.state())
-    assert taken.values(batch.obs).tolist() == an_agent.values(batch.obs).tolist()
-    begun = agent(**changes)
-    begun.warm_start(an_agent.state())
-    assert begun.values(batch.obs).tolist() == an_agent.values(batch.obs).tolist()
-
-
-def test_targets_whose_squares_overflow_are_told():
-    an_agent = agent(norm_value=True)
-    batch = own_batch(an_agent)
-    batch = dataclasses.replace(batch, returns=1e200 * batch.returns)
-    with (
-        np.errstate(over="ignore", invalid="ignore"),
-        pytest.raises(NotFiniteError, match="the variance of the values' targets"),
-    ):
-        an_agent.update(batch, 3, 1e-2, 0.1)
-
-
-@pytest.mark.parametrize("damping", [0.0, 0.8])
-def test_no_value_moves_with_its_scale(damping):
-    an_agent = agent(norm_value=True, update_damping=damping)
-    obs = own_batch(an_agent).obs
-    for step, mean in enumerate((5.0, 5.0, 5.0, 50.0)):
-        before, batch = an_agent.values(obs), own_batch(an_agent)
-        an_agent.update(dataclasses.replace(batch, returns=mean + batch.returns), step, 1e-9, 0.1)
-        if step:
-            assert an_agent.values(obs) == pytest.approx(before, abs=1e-4)

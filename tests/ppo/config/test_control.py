@@ -104,7 +104,6 @@ def test_a_sampler_that_asks_the_policy_needs_a_std_of_the_state(sampler, std):
         ({"env": "Pendulum-v1", "env_steps": 0}, "--env-steps 0: must be at least 1"),
         ({"env_steps": 20_000}, "--env-steps 20000: a tuning problem does not take it, and"),
         ({"std": "free", "sampler": "heterogeneous"}, "--std free: is the same in all states, and --sampler"),
-        ({"norm_value": True, "advantages": "slot"}, "--norm-value True: only with --advantages gae"),
     ],
 )
 def test_what_cannot_work_is_told(given, words):

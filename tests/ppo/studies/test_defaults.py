@@ -144,10 +144,10 @@ def test_a_small_difference_is_none():
 def test_the_ablation_shows_the_defaults_beside_each_change_and_marks_what_seeds_tell():
     tasks = rows_of(CART_POLE, [4, 6, 2, 5, 3], [])
     ours = [one for one in tasks if one["variant"] == OURS]
-    worse = [one | {"variant": "values as they are", "returns": "0.5 1.5"} for one in ours]
+    worse = [one | {"variant": "rewards as they are", "returns": "0.5 1.5"} for one in ours]
     like = [one | {"variant": "lambda 0.95"} for one in ours]
     text = ablation_table(tasks, worse + like)
     assert f"| {DEFAULTS} | 4.0 (2.0) |" in text
-    assert "| values as they are | 1.0 (1.0) * |" in text
+    assert "| rewards as they are | 1.0 (1.0) * |" in text
     assert "| lambda 0.95 | 4.0 (2.0) |" in text
     assert "| std of the state | - |" in text

@@ -183,18 +183,17 @@ def test_warm_start_begins_with_the_parameters_of_another_run(tmp_path):
     assert not (tmp_path / "third").exists()
 
 
-@pytest.mark.parametrize("changes", [{"std": "state"}, {"norm_value": False}])
-def test_a_warm_start_has_the_same_kind_of_std_and_values(changes, tmp_path):
+def test_a_warm_start_has_the_same_kind_of_std(tmp_path):
     config = Config(env="Pendulum-v1", time_steps=20, episodes=2, training_steps=2, drivers=0, eval_every=0)
     run(config, tmp_path / "free")
-    other = dataclasses.replace(config, **changes)
+    other = dataclasses.replace(config, std="state")
     run(other, tmp_path / "other")
     run(dataclasses.replace(config, warm_start=str(tmp_path / "free")), tmp_path / "on")
     for here, source in ((other, "free"), (config, "other")):
-        with pytest.raises(UsageError, match=rf"was trained with --{next(iter(changes)).replace('_', '-')} "):
+        with pytest.raises(UsageError, match=r"was trained with --std "):
             run(dataclasses.replace(here, warm_start=str(tmp_path / source)), tmp_path / "third")
     old = json.loads((tmp_path / "other" / "config.json").read_text())
-    (tmp_path / "other" / "config.json").write_text(json.dumps({k: v for k, v in old.items() if k not in changes}))
+    (tmp_path / "other" / "config.json").write_text(json.dumps({k: v for k, v in old.items() if k != "std"}))
     run(dataclasses.replace(other, warm_start=str(tmp_path / "other")), tmp_path / "as before")
 
 
