@@ -16,6 +16,7 @@ from ppo.experiments.search_settings import Search
 from ppo.experiments.search_trials import run_trial, score_with_fresh_seeds
 
 FRESH = "score with fresh seeds of trial"
+CANDIDATES = 5  # most trials that are compared with the defaults in a call
 PLOTS = ("optimization_history", "param_importances", "parallel_coordinate")
 
 
@@ -29,7 +30,7 @@ def tune(search: Search, trials: int, jobs: int, quiet: bool = False) -> Any:
         quiet: whether to hide the progress bar.
 
     Returns:
-        The best trial, or the first one, of the defaults, if that is better with fresh seeds.
+        The best trial that is better than the first one, of the defaults, with fresh seeds, or else that one.
 
     Raises:
         UsageError: nothing is left to search for, the directory cannot be made, or no trial was completed.
@@ -64,27 +65,45 @@ def of_defaults(search: Search, study: Any) -> Any:
 
 
 def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
-    """Returns the best one of the best trial and that of the defaults, by seeds that no trial was chosen by.
+    """Returns the best trial by seeds that no trial was chosen by, among that of the defaults and the best ones.
 
-    The study keeps their scores, and a trial that diverges has none. Trials that were the best one in earlier calls are
-    compared as well, so that a search that goes on gives nothing worse than before.
+    Of many trials the best by a few seeds is often a lucky one. So the trials are compared in the order of their
+    scores, until one is better than the defaults, and at most ``CANDIDATES`` of them. The study keeps the scores with
+    fresh seeds, and a trial that diverges has none. Trials that were compared in earlier calls count as well, so that
+    a search that goes on gives nothing worse than before.
     """
     study = search.study()
     first, best = of_defaults(search, study), study.best_trial
     if first is None or best.number == first.number:
         return best
-    missing = [one.number for one in (first, best) if attribute(one.number) not in study.user_attrs]
-    calls = map_in_processes(functools.partial(score_with_fresh_seeds, search), missing, jobs, "trial", True)
-    for number, found in calls:
-        study.set_user_attr(attribute(number), found)
-    sign, scores = 1 if search.tuning else -1, study.user_attrs
+    scores: dict[str, float | None] = dict(study.user_attrs)
 
     def cost(one: Any) -> float:
         found = scores[attribute(one.number)]
-        return float("inf") if found is None else sign * found
+        return float("inf") if found is None else found if search.tuning else -found
 
+    candidates = better_than(first, study)[:CANDIDATES]
+    for candidate in candidates:
+        missing = [one.number for one in (first, candidate) if attribute(one.number) not in scores]
+        calls = map_in_processes(functools.partial(score_with_fresh_seeds, search), missing, jobs, "trial", True)
+        for number, found in calls:
+            study.set_user_attr(attribute(number), found)
+            scores[attribute(number)] = found
+        if cost(candidate) < cost(first):
+            break
     others = (one for one in finished(study) if attribute(one.number) in scores and one.number != first.number)
-    return min((best, *others, first), key=cost)
+    return min((first, *others), key=cost)
+
+
+def better_than(first: Any, study: Any) -> list[Any]:
+    """Returns the completed trials whose scores are better than that of the trial ``first``, the best one first."""
+    from optuna.study import StudyDirection
+    from optuna.trial import TrialState
+
+    sign = 1 if study.direction == StudyDirection.MINIMIZE else -1
+    trials = sorted(study.get_trials(states=(TrialState.COMPLETE,)), key=lambda one: sign * one.value)
+    numbers = [one.number for one in trials]
+    return trials[: numbers.index(first.number)] if first.number in numbers else trials
 
 
 def outcome(search: Search, chosen: Any) -> str:

@@ -105,6 +105,30 @@ def test_a_search_that_goes_on_gives_nothing_worse_than_before(tmp_path):
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("base", [SMALL, Config(env="CartPole-v1", env_steps=1000, drivers=0)])
+def test_trials_are_compared_in_their_order_until_one_is_better_than_the_defaults(base, tmp_path, monkeypatch):
+    search = Search(base, 2, tmp_path, ())
+    sign = 1 if search.tuning else -1
+    study = search.study()
+    study.enqueue_trial(search.default)
+    for value in (3.0, 1.0, 2.0, 0.5, 4.0):  # of the defaults, and of trials, the last one of which is worse
+        study.tell(study.ask(search.space()), sign * value)
+    fresh, asked = {0: 0.5, 1: 0.6, 2: 0.4, 3: None, 4: 0.1}, []
+
+    def score(search, number):
+        asked.append(number)
+        return None if fresh[number] is None else sign * fresh[number]
+
+    monkeypatch.setattr(searching, "score_with_fresh_seeds", score)
+    with monkeypatch.context() as patch:
+        patch.setattr(searching, "CANDIDATES", 2)
+        assert searching.better_with_fresh_seeds(search, 1).number == 0
+        assert asked == [0, 3, 1]
+    assert searching.better_with_fresh_seeds(search, 1).number == 2
+    assert asked == [0, 3, 1, 2]  # the study knows the others
+
+
+@pytest.mark.usefixtures("here")
 def test_the_defaults_are_tried_again_where_their_trial_was_cut(tmp_path):
     search = Search(SMALL, 1, tmp_path, ())
     study = search.study()
