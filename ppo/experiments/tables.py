@@ -36,7 +36,7 @@ class Table:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, self.columns)
-            if not self.rows:
+            if not file.tell():
                 writer.writeheader()
             writer.writerow(row)
         self.rows.append(row)

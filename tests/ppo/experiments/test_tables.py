@@ -17,6 +17,13 @@ def test_rows_survive_and_are_not_asked_for_again(tmp_path):
     assert again.markdown() == "| figure | ours |\n| --- | --- |\n| start, cold | 1.5 |\n| memory | 20 MB |\n"
 
 
+def test_a_table_whose_rows_were_deleted_keeps_its_header(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("figure,ours\n")
+    Table(path, ("figure", "ours")).add("memory", "20 MB")
+    assert path.read_text().split() == ["figure,ours", "memory,20", "MB"]
+
+
 def test_rows_are_grouped_by_a_column_and_variant_in_order():
     rows = [{"env": env, "variant": variant, "x": str(i)} for i, (env, variant) in enumerate(["ba", "aa", "ba", "bb"])]
     groups = grouped(rows)
