@@ -76,31 +76,32 @@ def better_with_fresh_seeds(search: Search, jobs: int) -> Any:
     first, best = of_defaults(search, study), study.best_trial
     if first is None or best.number == first.number:
         return best
-    scores: dict[str, float | None] = dict(study.user_attrs)
+    sign = 1 if search.tuning else -1
 
     def cost(one: Any) -> float:
-        found = scores[attribute(one.number)]
-        return float("inf") if found is None else found if search.tuning else -found
+        found = study.user_attrs[attribute(one.number)]
+        return float("inf") if found is None else sign * found
 
-    candidates = better_than(first, study)[:CANDIDATES]
-    for candidate in candidates:
-        missing = [one.number for one in (first, candidate) if attribute(one.number) not in scores]
+    for candidate in better_than(first, study, sign)[:CANDIDATES]:
+        known = study.user_attrs
+        missing = [one.number for one in (first, candidate) if attribute(one.number) not in known]
         calls = map_in_processes(functools.partial(score_with_fresh_seeds, search), missing, jobs, "trial", True)
         for number, found in calls:
             study.set_user_attr(attribute(number), found)
-            scores[attribute(number)] = found
         if cost(candidate) < cost(first):
             break
-    others = (one for one in finished(study) if attribute(one.number) in scores and one.number != first.number)
+    known = study.user_attrs
+    others = (one for one in finished(study) if attribute(one.number) in known and one.number != first.number)
     return min((first, *others), key=cost)
 
 
-def better_than(first: Any, study: Any) -> list[Any]:
-    """Returns the completed trials whose scores are better than that of the trial ``first``, the best one first."""
-    from optuna.study import StudyDirection
+def better_than(first: Any, study: Any, sign: int) -> list[Any]:
+    """Returns the completed trials whose scores are better than that of the trial ``first``, the best one first.
+
+    The best score is the least of those multiplied by ``sign``. Where ``first`` was pruned, all trials are better.
+    """
     from optuna.trial import TrialState
 
-    sign = 1 if study.direction == StudyDirection.MINIMIZE else -1
     trials = sorted(study.get_trials(states=(TrialState.COMPLETE,)), key=lambda one: sign * one.value)
     numbers = [one.number for one in trials]
     return trials[: numbers.index(first.number)] if first.number in numbers else trials
