@@ -17,20 +17,17 @@ BATCH, BATCH_POWER = 4000, 1 / 2
 LEARNING_RATE, RATE_POWER, FEW_RATE_POWER, LARGEST_RATE = 6e-4, -0.3, -1 / 4, 3e-3
 MINIBATCH = 64
 FEW = 100_000
-"""Time steps below which there are few: too few for the std to fall, and for the values to be relied on as much."""
-STD_POWER, LAMBDA_POWER = 1 / 4, 1 / 2
-LARGEST_STD_OF_STARTS = 0.7
-"""Largest initial std where a sampler draws the starts, which explore as well."""
-GAE_LAMBDA, GAE_LAMBDA_OF_SEVERAL = 0.95, 0.9
-"""Lambda, and that where an action has several values, whose noise adds up in a return."""
-DISCOUNT, LEAST_DISCOUNT, HORIZON_OF_SLOT = 0.99, 0.9, 1 / 5
-"""Largest and least discount, between which the horizon 1 / (1 - discount) is that share of a slot where a sampler
-draws the starts."""
+"""Time steps below which there are few."""
+INIT_STD, INIT_STD_OF_STARTS = 1.0, 0.7
+"""Initial std, and that where a sampler draws the starts, which explore as well."""
+GAE_LAMBDA, GAE_LAMBDA_OF_SEVERAL, LAMBDA_POWER = 0.95, 0.9, 1 / 2
+"""Lambda, and that where an action has several values, whose noise adds up in a return; with few time steps and slots
+that are parts of episodes it is nearer to 1, by that power, so that less depends on values that are poor."""
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
-SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate", "init_std", "gae_lambda")
-"""Fields that a budget of time steps sets, where they are not given; a stored discount may be given, and is kept."""
+SET_BY_ENV_STEPS = ("training_steps", "episodes", "num_minibatches", "learning_rate", "gae_lambda")
+"""Fields that a budget of time steps sets, where they are not given."""
 
 
 def slot_length(config: Config, described: Description, longest: int) -> int:
@@ -61,11 +58,9 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
     slots = config.episodes or max(1, round(BATCH * share**BATCH_POWER / time_steps))
     batch = slots * time_steps
     sampler = config.sampler or OWN_STARTS
-    std, gamma = few**STD_POWER, DISCOUNT
+    init_std, gae_lambda = INIT_STD, GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
     if sampler != OWN_STARTS:
-        std = min(std, LARGEST_STD_OF_STARTS)
-        gamma = min(DISCOUNT, max(LEAST_DISCOUNT, 1 - few / (HORIZON_OF_SLOT * time_steps)))
-    gae_lambda = GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
+        init_std, gae_lambda = INIT_STD_OF_STARTS, 1 - few**LAMBDA_POWER * (1 - gae_lambda)
     return CONTROL | {
         "training_steps": _training_steps(config, steps, batch),
         "episodes": slots,
@@ -73,9 +68,8 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
         "learning_rate": min(LEARNING_RATE * max(1.0, share**RATE_POWER) * few**FEW_RATE_POWER, LARGEST_RATE),
         "sampler": sampler,
         "std": "state" if needs_std_of_state(sampler) else "free",
-        "init_std": std * max(1, described.action_dim) ** -0.5,
-        "gamma": gamma,
-        "gae_lambda": 1 - few**LAMBDA_POWER * (1 - gae_lambda),
+        "init_std": init_std * max(1, described.action_dim) ** -0.5,
+        "gae_lambda": gae_lambda,
     }
 
 

@@ -43,6 +43,7 @@ CONTROL: dict[str, Any] = {
     "std_floor_final": 0.0,
     "warmup": 0.0,
     "advantages": "gae",
+    "gamma": 0.99,
     "update_damping": 0.0,
     "update_epochs": 10,
     "norm_obs": True,

@@ -34,7 +34,7 @@ class Config:
     """Training steps: broadcast, collect, train (tuning: 5000; control: as many as --env-steps suffice for)."""
     env_steps: int | None = None
     """Time steps that training may take; sets the training steps, the slots and minibatches of each, the learning rate,
-    the initial std, lambda and the discount (1,000,000; --training-steps alone changes the number of steps, not what
+    and lambda where a sampler draws the starts (1,000,000; --training-steps alone changes the number of steps, not what
     each is) (control)."""
     lag: int = 0
     """Training steps by which the policy that collects is older than the one that learns, so that drivers collect while
@@ -112,7 +112,8 @@ class Config:
     everywhere (tuning: state; control: free, unless a sampler asks the policy where it is uncertain)."""
     init_std: float | None = None
     """Initial standard deviation of a continuous policy, without the floor (tuning: 0.01, so that the floor decides;
-    control: 1 over the root of the number of values of an action, and less with few --env-steps; usual: 0.2 to 1)."""
+    control: 1, or 0.7 where a sampler draws the starts, over the root of the number of values of an action; usual: 0.2
+    to 1)."""
     noise: Literal["mirrored", "independent"] | None = None
     """Action noise of a continuous policy: mirrored gives every second time step of a slot the noise of the one before,
     negated (mirrored wherever --advantages is slot; else independent)."""
@@ -132,8 +133,7 @@ class Config:
     anneal_lr: bool = True
     """Let the learning rate fall linearly to 0 as well."""
     gamma: float | None = None
-    """Discount (tuning with gae: 0, since actions are absolute; control: 0.99, or less where a sampler draws the
-    starts; usual: 0.9 to 0.999)."""
+    """Discount (tuning with gae: 0, since actions are absolute; control: 0.99; usual: 0.9 to 0.999)."""
     advantages: Literal["slot", "gae"] | None = None
     """Advantages: slot compares f after an action with f after the other actions of its slot (leave-one-out) and needs
     neither rewards nor a value network; gae estimates them from both (tuning: slot, unless --reward, --transform,
@@ -146,7 +146,7 @@ class Config:
     --advantages slot: 0.2)."""
     gae_lambda: float | None = None
     """Lambda of generalised advantage estimation; REINFORCE uses 1 (tuning: 0.95; control: 0.95, or 0.9 where an action
-    has several values, and nearer to 1 with few --env-steps; usual: 0.9 to 1)."""
+    has several values, and nearer to 1 with few --env-steps where a sampler draws the starts; usual: 0.9 to 1)."""
     update_epochs: int | None = None
     """Passes over a batch (tuning: 20; control: 10; reinforce: 1; usual: 3 to 20)."""
     num_minibatches: int | None = None

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from ppo.config import Config, resolve
-from ppo.config.control import BATCH, DISCOUNT, LEARNING_RATE
+from ppo.config.control import BATCH, LEARNING_RATE
 from ppo.experiments.tables import Row, grouped, markdown
 from ppo.studies.control_runs import OURS, mean_returns, rows_of
 
@@ -22,7 +22,6 @@ ABLATED: dict[str, dict[str, Any]] = {
     f"learning rate {LEARNING_RATE:g} for any budget": {"learning_rate": LEARNING_RATE},
     f"batch of {BATCH:,} for any budget": {"batch": BATCH},
     "lambda 0.95": {"gae_lambda": 0.95},
-    f"discount {DISCOUNT:g}": {"gamma": DISCOUNT},
     "slots of whole episodes": {"whole": True},
     "observations as they are": {"norm_obs": False},
     "rewards as they are": {"norm_reward": False},

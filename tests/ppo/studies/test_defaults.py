@@ -129,7 +129,7 @@ def test_an_ablation_changes_what_it_says(name):
     for one in some:
         before, after = (dataclasses.asdict(resolve(config)) for config in (one, changed(one, name)))
         names = {key for key in before if before[key] != after[key]}
-        sizes = {"episodes", "time_steps", "num_minibatches", "training_steps", "gamma"}  # the slot sets the horizon
+        sizes = {"episodes", "time_steps", "num_minibatches", "training_steps"}
         assert names and (names <= sizes or len(names) == 1)
     assert not differs(Config(env="CartPole-v1", env_steps=1000), "std of the state")
 
