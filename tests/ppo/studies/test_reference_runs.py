@@ -46,6 +46,12 @@ def test_no_run_of_the_defaults_is_missing(task):
     assert missing_runs(REFERENCE / "defaults", defaults.runs_of(task, 10, quick=False)) == []
 
 
+def test_no_run_of_the_defaults_changed_alone_is_missing():
+    runs = defaults.ablation_runs(10, quick=False)
+    assert {run.variant for run in runs} == set(defaults.ABLATED)
+    assert missing_runs(REFERENCE / "defaults", runs) == []
+
+
 @pytest.mark.parametrize("group", tempcontrol.GROUPS)
 def test_no_run_of_tempcontrol_is_missing(group):
     out = REFERENCE / "tempcontrol"
