@@ -58,9 +58,11 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
     slots = config.episodes or max(1, round(BATCH * share**BATCH_POWER / time_steps))
     batch = slots * time_steps
     sampler = config.sampler or OWN_STARTS
-    init_std, gae_lambda = INIT_STD, GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
+    init_std = INIT_STD
+    gae_lambda = GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
     if sampler != OWN_STARTS:
-        init_std, gae_lambda = INIT_STD_OF_STARTS, 1 - few**LAMBDA_POWER * (1 - gae_lambda)
+        init_std = INIT_STD_OF_STARTS
+        gae_lambda = 1 - few**LAMBDA_POWER * (1 - gae_lambda)
     return CONTROL | {
         "training_steps": _training_steps(config, steps, batch),
         "episodes": slots,
