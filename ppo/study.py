@@ -56,7 +56,8 @@ class Arguments:
     """Take a small fraction of the training steps, to check that the study works (not scaling)."""
     only: str | None = None
     """Group of runs to do alone: modes, failure, samplers, algorithms or ten (thesis); times or errors (lag); small,
-    every, large or none (frugal); returns, times or race (tempcontrol); an environment's id or ablation (defaults)."""
+    every, large or none (frugal); returns, times or race (tempcontrol); an environment's id, ablation, again or advised
+    (defaults)."""
 
 
 def main(argv: list[str]) -> None:

@@ -21,8 +21,8 @@ FEW = 100_000
 INIT_STD, INIT_STD_OF_STARTS = 1.0, 0.7
 """Initial std, and that where a sampler draws the starts, which explore as well."""
 GAE_LAMBDA, GAE_LAMBDA_OF_SEVERAL, LAMBDA_POWER = 0.95, 0.9, 1 / 2
-"""Lambda, and that where an action has several values, whose noise adds up in a return; with few time steps and slots
-that are parts of episodes it is nearer to 1, by that power, so that less depends on values that are poor."""
+"""Lambda, and that where an action has several values, whose noise adds variance to a return; where a sampler draws the
+starts, it is nearer to 1 with few time steps, by that power, so that less depends on values that are inaccurate."""
 SLOTS_OF_EPISODE = 5
 """How many slots an episode would fill where a sampler draws the starts, and no slot need be a whole episode."""
 OWN_STARTS = "env"
@@ -36,14 +36,19 @@ def slot_length(config: Config, described: Description, longest: int) -> int:
     It is a part of an episode only where the environment says how long that is, so that evaluations have it whole.
     """
     limit = described.episode_limit
-    if config.time_steps is not None or config.sampler in (None, OWN_STARTS) or limit is None:
+    if config.time_steps is not None or not draws_starts(config.sampler or OWN_STARTS) or limit is None:
         return longest
     return -(-limit // SLOTS_OF_EPISODE)
 
 
+def draws_starts(sampler: str) -> bool:
+    """Returns whether a sampler draws the starts, and not the environment itself."""
+    return sampler != OWN_STARTS
+
+
 def needs_std_of_state(sampler: str) -> bool:
     """Returns whether a sampler of starts asks the policy where it is uncertain."""
-    return sampler != OWN_STARTS and asks_policy(sampler)
+    return draws_starts(sampler) and asks_policy(sampler)
 
 
 def control_defaults(config: Config, described: Description, time_steps: int) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def control_defaults(config: Config, described: Description, time_steps: int) ->
     sampler = config.sampler or OWN_STARTS
     init_std = INIT_STD
     gae_lambda = GAE_LAMBDA_OF_SEVERAL if described.action_dim > 1 else GAE_LAMBDA
-    if sampler != OWN_STARTS:
+    if draws_starts(sampler):
         init_std = INIT_STD_OF_STARTS
         gae_lambda = 1 - few**LAMBDA_POWER * (1 - gae_lambda)
     return CONTROL | {

@@ -15,7 +15,7 @@ DEFAULTS = "the defaults"
 SURE = 0.01
 """Largest p-value of a difference that the table marks; two times five seeds can have 0.008."""
 GRADED = ("learning_rate", "episodes", "time_steps", "num_minibatches", "training_steps")
-"""Fields of which a small difference is none."""
+"""Fields whose changes of a tenth or less are ignored."""
 ABLATED: dict[str, dict[str, Any]] = {
     "initial std 1": {"init_std": 1.0},
     "std of the state": {"std": "state"},
@@ -40,7 +40,7 @@ def changed(config: Config, name: str) -> Config:
 
 
 def differs(config: Config, name: str) -> bool:
-    """Returns whether a change makes a difference to a task: of rates and sizes, one of more than a tenth."""
+    """Returns whether a change makes a difference to a task: rates and sizes must change by more than a tenth."""
     if config.problem().describe().choices and ABLATED[name].keys() <= {"std", "init_std"}:
         return False
     before, after = (dataclasses.asdict(resolve(one)) for one in (config, changed(config, name)))
@@ -58,19 +58,23 @@ def ablation_table(tasks: list[Row], ablation: list[Row]) -> str:
     found = grouped(ablation, "problem")
     names = list(dict.fromkeys(problem for problem, _ in found))
     defaults = [mean_returns(rows_of(tasks, name, OURS)) for name in names]
-    lines = [[DEFAULTS, *(_cell(means, means) for means in defaults)]]
+    lines = [[DEFAULTS, *map(_median_and_worst, defaults)]]
     for variant in ABLATED:
         after = [mean_returns(found.get((name, variant), [])) for name in names]
         lines.append([variant, *map(_cell, defaults, after)])
     table = markdown(["changed", *names], lines)
-    words = f"* where a Mann-Whitney test tells the change from the defaults, p < {SURE:g}."
+    words = f"p is that of a Mann-Whitney test against the defaults, with a * where it is below {SURE:g}."
     return f"## Each changed alone: median (worst) of the seeds\n\n{table}\n{words}\n"
 
 
 def _cell(before: list[float], after: list[float]) -> str:
-    """Returns the median and the worst of the mean returns of a change, with a mark where it makes a difference."""
+    """Returns the median and the worst of the mean returns of a change, the p-value, and a mark where it tells."""
     if not after:
         return "-"
-    tells = stats.mannwhitneyu(before, after).pvalue < SURE
-    digits = 0 if max(map(abs, before)) >= 1000 else 1
-    return f"{np.median(after):,.{digits}f} ({min(after):,.{digits}f}){' *' if tells else ''}"
+    chance = stats.mannwhitneyu(before, after).pvalue
+    return f"{_median_and_worst(after)}, p {chance:.1g}{' *' if chance < SURE else ''}"
+
+
+def _median_and_worst(means: list[float]) -> str:
+    digits = 0 if max(map(abs, means)) >= 1000 else 1
+    return f"{np.median(means):,.{digits}f} ({min(means):,.{digits}f})"

@@ -16,6 +16,9 @@ from ppo.experiments.tables import Row, markdown, numbers
 from ppo.studies.control_runs import CHANCE, OURS, mean_returns, returns_of, rows_of
 from ppo.studies.defaults_tasks import Task
 
+WORDS = {None: "-", True: "yes", False: "no"}
+"""Whether an aim is reached, in words; None without one."""
+
 
 def task_table(tasks: Sequence[Task], rows: list[Row]) -> str:
     """Returns the table of all tasks, with a line for each, as Markdown."""
@@ -29,7 +32,7 @@ def task_table(tasks: Sequence[Task], rows: list[Row]) -> str:
                 *_median_and_worst(here),
                 *_median_and_worst(there),
                 aim(task, there),
-                {None: "-", True: "yes", False: "no"}[reached(task, here, there)],
+                WORDS[reached(task, here, there)],
                 *(_median_seconds(rows_of(rows, task.name, side)) for side in (OURS, PEER_LABEL)),
             ]
         )
@@ -79,10 +82,27 @@ def peer_table(tasks: Sequence[Task], rows: list[Row]) -> str:
     return f"## Differences\n\n{markdown(header, lines)}" if lines else ""
 
 
-def furnace_tables(tasks: Sequence[Task], rows: list[Row], simple: dict[str, dict[str, Controller]]) -> str:
-    """Returns the gains over simple controllers on the furnace, paired by episode, as Markdown.
+def again_table(tasks: Sequence[Task], rows: list[Row], again: list[Row]) -> str:
+    """Returns what other seeds have reached, with a line for each task, as Markdown.
 
     Args:
+        tasks: tasks.
+        rows: rows of the tasks, for the peer's returns.
+        again: rows of the other seeds.
+    """
+    lines = []
+    for task in tasks:
+        here, there = _means(again, task, OURS), _means(rows, task, PEER_LABEL)
+        lines.append([task.name, *_median_and_worst(here), aim(task, there), WORDS[reached(task, here, there)]])
+    table = markdown(["task, time steps", "median (seeds)", "worst", "aim", "reached"], lines)
+    return f"## Once more, with other seeds\n\n{table}"
+
+
+def furnace_table(title: str, tasks: Sequence[Task], rows: list[Row], simple: dict[str, dict[str, Controller]]) -> str:
+    """Returns the gains over simple controllers on the furnace, paired by episode, as Markdown; nothing without rows.
+
+    Args:
+        title: title of the table.
         tasks: tasks, of which those on the furnace are shown.
         rows: rows of all runs.
         simple: controllers by level and label.
@@ -92,12 +112,12 @@ def furnace_tables(tasks: Sequence[Task], rows: list[Row], simple: dict[str, dic
         some = simple.get(task.config.env_kwargs.get("level", ""), {})
         found = np.array([returns_of(row) for row in rows_of(rows, task.name, OURS)])
         for label, controller in some.items():
-            if isinstance(controller, PID):
+            if len(found) and isinstance(controller, PID):
                 returns = held_out_returns(task.config.problem(), controller)
                 lines.append([task.name, label, f"{returns.mean():,.0f}", *gain_cells(found, returns)])
     header = ["task", "over", "its return", "median gain, its 95 % interval", "mean gain, 95 % over seeds"]
     header += ["each seed's", "better, 95 % over episodes"]
-    return f"## Gain over simple controllers, on the same episodes\n\n{markdown(header, lines)}" if lines else ""
+    return f"## {title}\n\n{markdown(header, lines)}" if lines else ""
 
 
 def gain_cells(found: np.ndarray, simple: np.ndarray) -> tuple[str, str, str, str]:

@@ -12,8 +12,17 @@ from ppo.evaluation.held_out import held_out_returns
 from ppo.studies import defaults
 from ppo.studies.control_runs import COLUMNS, OURS, MeasuredTraining, RandomActionsRun
 from ppo.studies.defaults_ablation import ABLATED, DEFAULTS, ablation_table, changed, differs
-from ppo.studies.defaults_report import aim, draw, furnace_tables, gain_cells, peer_table, reached, task_table
-from ppo.studies.defaults_tasks import NORMALISED_PEER, TASKS, Task, furnace
+from ppo.studies.defaults_report import (
+    again_table,
+    aim,
+    draw,
+    furnace_table,
+    gain_cells,
+    peer_table,
+    reached,
+    task_table,
+)
+from ppo.studies.defaults_tasks import ADVISED_TASKS, NORMALISED_PEER, TASKS, Task, furnace
 from ppo.studies.runs import Options
 
 PEER = "Stable-Baselines3"
@@ -43,6 +52,30 @@ def test_what_is_reached(ours, theirs, expected):
     assert aim(CART_POLE, theirs) == f"median 5; worst 4; median {np.median(theirs):,.0f}, theirs"
 
 
+def test_other_seeds_are_held_against_the_same_aims():
+    rows = rows_of(CART_POLE, [9, 9], [5, 7])
+    again = [one for one in rows_of(CART_POLE, [4, 8], []) if one["variant"] == OURS]
+    text = again_table([CART_POLE], rows, again)
+    assert "| CartPole-v1, 1,000 | 6.0 (2) | 4.0 | median 5; worst 4; median 6, theirs | yes |" in text
+    again = [one for one in rows_of(CART_POLE, [3, 8], []) if one["variant"] == OURS]
+    assert "| 3.0 | median 5; worst 4; median 6, theirs | no |" in again_table([CART_POLE], rows, again)
+
+
+def test_all_tasks_are_measured_with_seeds_of_their_own():
+    again = defaults.unseen_runs("again", TASKS, 10, quick=False)
+    assert {run.problem for run in again} == {task.name for task in TASKS}
+    assert all(run.peer is None and run.config.seed >= 501 for run in again)
+    assert len(again) == sum(task.seeds for task in TASKS)
+    assert len(defaults.unseen_runs("again", TASKS, 1, quick=True)) == len(TASKS)
+
+
+def test_what_is_advised_for_the_furnace_is_two_settings_and_the_past_actions():
+    for task, level in zip(ADVISED_TASKS, ("medium", "high"), strict=True):
+        assert task.config.env_kwargs == {"level": level, "actions": True, "load_rounds": 0}
+        given = task.config.changed()
+        assert given == furnace(level, 900_000, actions=True).config.changed() | {"gamma": 0.95, "norm_obs": False}
+
+
 def test_differences_have_intervals():
     text = peer_table([CART_POLE], rows_of(CART_POLE, [10.0, 12.0], [1.0, 3.0]))
     assert (
@@ -61,12 +94,13 @@ def test_gains_over_controllers_are_paired_by_episode():
     task, controller = furnace("low", 20_000), PID(0.083, bias=0.5)
     returns = held_out_returns(task.config.problem(), controller)
     rows = [row(task, OURS, returns + 7.0), row(task, OURS, returns + 9.0)]
-    text = furnace_tables([task, CART_POLE], rows, {"low": {"P": controller}})
+    text = furnace_table("Gain", [task, CART_POLE], rows, {"low": {"P": controller}})
+    assert text.startswith("## Gain\n")
     assert "| +8.0 | +8.0 ± 12.7 | +7.0, +9.0 | 2 of 2 |" in text
     rows = [row(task, OURS, returns + gain) for gain in (1.0, 2.0, 3.0, 5.0, 8.0, 90.0)]
-    text = furnace_tables([task], rows, {"low": {"P": controller}})
+    text = furnace_table("Gain", [task], rows, {"low": {"P": controller}})
     assert "| +4.0 [+1.0, +90.0] |" in text  # of six values, the least and the largest: 1 - 2 / 2^6 is 97 %
-    assert furnace_tables([CART_POLE], [], {"low": {"P": controller}}) == ""
+    assert furnace_table("Gain", [task, CART_POLE], [], {"low": {"P": controller}}) == ""
 
 
 def test_the_figure_has_a_panel_for_each_task(tmp_path):
@@ -84,9 +118,11 @@ def test_the_study_writes_the_tables_of_complete_tasks(tmp_path, monkeypatch):
 
     monkeypatch.setattr(defaults, "TASKS", (complete, missing))
     monkeypatch.setattr(defaults, "run_all", known)
-    monkeypatch.setattr(
-        defaults, "missing_runs", lambda out, runs: [one for one in runs if one.problem == missing.name]
-    )
+
+    def absent(out, runs):
+        return [one for one in runs if one.problem == missing.name or one.group != "tasks"]
+
+    monkeypatch.setattr(defaults, "missing_runs", absent)
     monkeypatch.setattr(defaults, "check_extras", lambda runs: None)
     defaults.run(Options(tmp_path, 2, False, "CartPole-v1"))
     assert {run.problem for run in asked} == {complete.name}
@@ -148,6 +184,6 @@ def test_the_ablation_shows_the_defaults_beside_each_change_and_marks_what_seeds
     like = [one | {"variant": "lambda 0.95"} for one in ours]
     text = ablation_table(tasks, worse + like)
     assert f"| {DEFAULTS} | 4.0 (2.0) |" in text
-    assert "| rewards as they are | 1.0 (1.0) * |" in text
-    assert "| lambda 0.95 | 4.0 (2.0) |" in text
+    assert "| rewards as they are | 1.0 (1.0), p 0.007 * |" in text
+    assert "| lambda 0.95 | 4.0 (2.0), p 1 |" in text
     assert "| std of the state | - |" in text
