@@ -21,8 +21,9 @@ class Arguments(ConfigArguments):
     """Searches for the best hyper-parameters of a training (the extra tune), with several trials at a time.
 
     The flags of ppo.train hold for every trial, and what they set is not searched for. The first trial has the
-    defaults. At the end the best one is compared with it by seeds that nothing was chosen by, and the better one is
-    what comes out. The study is kept in a file: the same command continues it after an interruption.
+    defaults. At the end the best ones are compared with it, one after the other, by seeds that no trial was chosen by,
+    until one is better; if none is, the defaults are what comes out. The study is kept in a file: the same command
+    continues it after an interruption.
     """
 
     trials: int = 50
