@@ -10,11 +10,12 @@ one thread.
 """
 
 import dataclasses
+import pathlib
 from collections.abc import Sequence
 
 from ppo.config import Config, resolve
 from ppo.experiments.stable_baselines3 import PEER_LABEL
-from ppo.experiments.tables import machine
+from ppo.experiments.tables import Row, machine
 from ppo.studies.control_runs import CHANCE, OURS, MeasuredTraining, RandomActionsRun, check_extras, shortened
 from ppo.studies.defaults_ablation import ABLATED, ablation_table, changed, differs
 from ppo.studies.defaults_report import again_table, draw, furnace_table, peer_table, task_table
@@ -31,11 +32,7 @@ UNSEEN_SEED = 501
 """First of the seeds of which nothing had been seen when the last default was decided."""
 CURVE_POINTS = 15
 UNSEEN = {AGAIN: TASKS, ADVISED: ADVISED_TASKS}
-UNSEEN_TITLES = {
-    AGAIN: "The same gain, once more",
-    ADVISED: "The same gain, with past actions observed, a discount of 0.95 and observations as they are",
-}
-"""Tasks that are measured with the seeds of which nothing had been seen, and titles of their gains, by group."""
+"""Tasks that are measured with the seeds of which nothing had been seen, by group."""
 
 
 def run(options: Options) -> None:
@@ -56,16 +53,36 @@ def run(options: Options) -> None:
         parts += [again_table(complete, rows, done[AGAIN])] if AGAIN in done else []
         parts += [ablation_table(rows, done[ABLATION])] if ABLATION in done else []
     if any("level" in task.config.env_kwargs for task in complete):
-        tuned = tuned_controllers(saved(out, "controllers", quick), quick)
-        simple = {LEVELS[name]: controllers(name, tuned) for name in tuned}
-        parts.append(furnace_table("Gain over simple controllers, on the same episodes", complete, rows, simple))
-        for group, title in UNSEEN_TITLES.items():
-            parts.append(furnace_table(title, UNSEEN[group], done.get(group, []), simple))
+        parts += furnace_tables(saved(out, "controllers", quick), quick, complete, rows, done)
     text = "\n".join([*(part for part in parts if part), machine()])
     (out / "defaults.md").write_text(text + "\n", encoding="utf-8")
     print(text)
     if complete:
         draw(out / "defaults.png", complete, rows)
+
+
+def furnace_tables(
+    kept: pathlib.Path, quick: bool, complete: Sequence[Task], rows: list[Row], done: dict[str, list[Row]]
+) -> list[str]:
+    """Returns the tables of gains over simple controllers on the furnace.
+
+    Args:
+        kept: file of the tuned controllers.
+        quick: whether they are tuned in little time.
+        complete: tasks without a missing run.
+        rows: rows of the tasks.
+        done: rows of the other groups that are complete.
+    """
+    tuned = tuned_controllers(kept, quick)
+    simple = {LEVELS[name]: controllers(name, tuned) for name in tuned}
+    again, advised = done.get(AGAIN, []), done.get(ADVISED, [])
+    shown: list[tuple[str, Sequence[Task], list[Row]]] = [
+        ("Gain over simple controllers, on the same episodes", complete, rows),
+        ("The same gain, once more", TASKS, again),
+        ("The same gain, of all these seeds together", complete, [*rows, *again] if again else []),
+        ("The same gain, past actions observed, discount 0.95, observations as they are", ADVISED_TASKS, advised),
+    ]
+    return [furnace_table(title, tasks, some, simple) for title, tasks, some in shown]
 
 
 def runs_of(task: Task, seeds: int, quick: bool) -> list[MeasuredTraining | RandomActionsRun]:

@@ -83,18 +83,22 @@ def peer_table(tasks: Sequence[Task], rows: list[Row]) -> str:
 
 
 def again_table(tasks: Sequence[Task], rows: list[Row], again: list[Row]) -> str:
-    """Returns what other seeds have reached, with a line for each task, as Markdown.
+    """Returns what other seeds have reached, and all of them together, with a line for each task, as Markdown.
 
     Args:
         tasks: tasks.
-        rows: rows of the tasks, for the peer's returns.
+        rows: rows of the tasks, of the first seeds and of the peer.
         again: rows of the other seeds.
     """
     lines = []
     for task in tasks:
-        here, there = _means(again, task, OURS), _means(rows, task, PEER_LABEL)
-        lines.append([task.name, *_median_and_worst(here), aim(task, there), WORDS[reached(task, here, there)]])
-    table = markdown(["task, time steps", "median (seeds)", "worst", "aim", "reached"], lines)
+        there, line = _means(rows, task, PEER_LABEL), [task.name]
+        for some in (again, [*rows, *again]):
+            here = _means(some, task, OURS)
+            line += [*_median_and_worst(here), WORDS[reached(task, here, there)]]
+        lines.append([*line, aim(task, there)])
+    header = ["task, time steps", "median (seeds)", "worst", "reached"]
+    table = markdown([*header, "with the first: median (seeds)", "worst", "reached", "aim"], lines)
     return f"## Once more, with other seeds\n\n{table}"
 
 

@@ -56,9 +56,9 @@ def test_other_seeds_are_held_against_the_same_aims():
     rows = rows_of(CART_POLE, [9, 9], [5, 7])
     again = [one for one in rows_of(CART_POLE, [4, 8], []) if one["variant"] == OURS]
     text = again_table([CART_POLE], rows, again)
-    assert "| CartPole-v1, 1,000 | 6.0 (2) | 4.0 | median 5; worst 4; median 6, theirs | yes |" in text
+    assert "| 6.0 (2) | 4.0 | yes | 8.5 (4) | 4.0 | yes | median 5; worst 4; median 6, theirs |" in text
     again = [one for one in rows_of(CART_POLE, [3, 8], []) if one["variant"] == OURS]
-    assert "| 3.0 | median 5; worst 4; median 6, theirs | no |" in again_table([CART_POLE], rows, again)
+    assert "| 5.5 (2) | 3.0 | no | 8.5 (4) | 3.0 | no |" in again_table([CART_POLE], rows, again)
 
 
 def test_all_tasks_are_measured_with_seeds_of_their_own():

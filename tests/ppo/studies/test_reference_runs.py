@@ -15,7 +15,7 @@ REFERENCE = pathlib.Path(__file__).parents[3] / "runs" / "reference"
 
 def test_the_first_column_of_every_study_is_the_run():
     paths = [path for path in REFERENCE.glob("*/*.csv") if path.parent.name != "bench"]
-    assert len(paths) == 25
+    assert len(paths) == 26
     for path in paths:
         assert path.read_text(encoding="utf-8").startswith("run,"), path
         keys = [row["run"] for row in Table(path, ()).rows]
@@ -49,6 +49,13 @@ def test_no_run_of_the_defaults_is_missing(task):
 def test_no_run_of_the_defaults_changed_alone_is_missing():
     runs = defaults.ablation_runs(10, quick=False)
     assert {run.variant for run in runs} == set(defaults.ABLATED)
+    assert missing_runs(REFERENCE / "defaults", runs) == []
+
+
+@pytest.mark.parametrize("group", defaults.UNSEEN)
+def test_no_run_with_unseen_seeds_is_missing(group):
+    runs = defaults.unseen_runs(group, defaults.UNSEEN[group], 10, quick=False)
+    assert {run.problem for run in runs} == {task.name for task in defaults.UNSEEN[group]}
     assert missing_runs(REFERENCE / "defaults", runs) == []
 
 
