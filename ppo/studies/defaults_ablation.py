@@ -58,7 +58,7 @@ def ablation_table(tasks: list[Row], ablation: list[Row]) -> str:
     found = grouped(ablation, "problem")
     names = list(dict.fromkeys(problem for problem, _ in found))
     defaults = [mean_returns(rows_of(tasks, name, OURS)) for name in names]
-    lines = [[DEFAULTS, *map(_median_and_worst, defaults)]]
+    lines = [[DEFAULTS, *map(_median_with_worst, defaults)]]
     for variant in ABLATED:
         after = [mean_returns(found.get((name, variant), [])) for name in names]
         lines.append([variant, *map(_cell, defaults, after)])
@@ -72,9 +72,9 @@ def _cell(before: list[float], after: list[float]) -> str:
     if not after:
         return "-"
     chance = stats.mannwhitneyu(before, after).pvalue
-    return f"{_median_and_worst(after)}, p {chance:.1g}{' *' if chance < SURE else ''}"
+    return f"{_median_with_worst(after)}, p {chance:.1g}{' *' if chance < SURE else ''}"
 
 
-def _median_and_worst(means: list[float]) -> str:
+def _median_with_worst(means: list[float]) -> str:
     digits = 0 if max(map(abs, means)) >= 1000 else 1
     return f"{np.median(means):,.{digits}f} ({min(means):,.{digits}f})"
