@@ -10,7 +10,7 @@ from ppo.experiments.control_benchmarks import HALF_CHEETAH_PEER
 from ppo.experiments.stable_baselines3 import PEER_LABEL, PeerSetup
 
 NORMALISED_PEER = "Stable-Baselines3, normalised"
-"""What version 0.1 was compared with: its defaults normalise nothing."""
+"""What version 0.1 was compared with: its defaults normalise neither observations nor rewards."""
 
 
 @dataclass(frozen=True)
